@@ -106,7 +106,7 @@ func (c *Call) InRoots(dir string) bool {
 // it names to be matched, else "".
 func (c *Call) Text() string {
 	f := Facts{Call: c}
-	for _, name := range MainFields(c.Tool) {
+	for _, name := range effect.MainFields(c.Tool) {
 		if text, ok := f.String(name); ok && text != "" {
 			return text
 		}
@@ -115,14 +115,4 @@ func (c *Call) Text() string {
 		return c.Subjects[0]
 	}
 	return ""
-}
-
-// MainFields returns the fields of a tool's input that name its command, path or URL, most
-// telling first.
-func MainFields(tool string) []string {
-	t, known := effect.Lookup(tool)
-	if !known {
-		return []string{"command", "file_path", "path", "url"}
-	}
-	return slices.Concat(t.Command, t.Paths, t.URL)
 }

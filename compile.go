@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -380,7 +381,7 @@ func (c *compiler) when(mode Mode, s When, st *step) {
 		for _, t := range s.Tools {
 			st.tools[t] = struct{}{}
 			if st.kinds = c.prog.kinds(); st.kinds {
-				for _, k := range ToolKinds(t) {
+				for _, k := range effect.ToolKinds(t) {
 					st.tools[kindMark+k] = struct{}{}
 				}
 			}

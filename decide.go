@@ -129,7 +129,7 @@ func (w *walk) free() {
 	f := &w.facts
 	f.input.reset()
 	f.Call, f.World, f.Settled, f.analysis, f.tree = nil, nil, nil, nil, nil
-	if s, ok := f.Scratch.(Scratch); ok {
+	if s, ok := f.Scratch.(scratch); ok {
 		s.Reset()
 	} else {
 		f.Scratch = nil

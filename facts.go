@@ -34,41 +34,6 @@ type View interface {
 	Questions(f *Facts) ([]Question, error)
 }
 
-// A PartView is a [View] that poses the questions about a part of a call by the
-// call's own analysis. Of other views the floor asks each part as a call of its own,
-// which is analysed anew.
-type PartView interface {
-	View
-	// Command returns the questions that command i of the analysis would pose as a
-	// call of its own; ok is false where they hang on what stands around it.
-	Command(f *Facts, i int) (qs []Question, ok bool)
-	// File returns the questions that a call of tool with a file's absolute path
-	// would pose; real is where links lead from there, "" if that is not known. ok is
-	// false where that hangs on more of the tool than its name.
-	File(f *Facts, tool, path, real string) (qs []Question, ok bool)
-}
-
-// A SpellingView is a [PartView] whose rules may write a path in several ways, of which the one
-// that a rule names counts: opencode's `*/.env` is not about `.env`, but about `./.env`.
-type SpellingView interface {
-	PartView
-	// Spellings is File with a list of questions for each way.
-	Spellings(f *Facts, tool, path, real string) (ways [][]Question, ok bool)
-}
-
-// A PrefixView is a [PartView] that knows the question about a command of which only
-// the beginning is certain, such as `rm ` of `rm $x`.
-type PrefixView interface {
-	PartView
-	Begins(f *Facts, prefix string) Question
-}
-
-// A Scratch is what a view keeps of a call, with memory to use again.
-type Scratch interface {
-	// Reset forgets the call.
-	Reset()
-}
-
 // Facts is a call under decision with its fields and its analysis, each of which
 // is computed once, when first asked for.
 type Facts struct {
@@ -77,8 +42,8 @@ type Facts struct {
 	Mode  Mode
 	// Settled is the decision so far; only amendments see it.
 	Settled *Decision
-	// Scratch is for the view: what it keeps of the call from question to question. A
-	// [Scratch] is reset and there for a later call; anything else is dropped.
+	// Scratch is for the view: what it keeps of the call from question to question. One with
+	// a method Reset is reset and there for a later call; anything else is dropped.
 	Scratch any
 
 	input    inputFields

@@ -41,7 +41,7 @@ type floorWalk struct {
 	// `make && git log > f`, with `git log *` allowed and `make` allowed whole, the
 	// redirect is judged as in `git log > f` alone.
 	narrow []int
-	parts  PartView // the view, if it answers for parts
+	parts  partView // the view, if it answers for parts
 	part   Part     // that is judged
 	tails  int      // bytes of arguments that were judged as commands
 }
@@ -59,7 +59,7 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o *outcome) {
 	}
 	fl := &floorWalk{walk: w, f: f, pl: pl, o: *o, by: *o, tool: tool, field: commandField(f, tool), a: f.Analysis(), server: server}
 	if pl.lists {
-		fl.parts, _ = w.pol.view.(PartView)
+		fl.parts, _ = w.pol.view.(partView)
 	}
 	before := fl.o.verdict
 	w.probing = true
@@ -125,7 +125,7 @@ func (fl *floorWalk) breadth(r *Rule, tool string) breadth {
 
 func (pol *Policy) breadth(r *Rule, tool string) breadth {
 	p := pol.compiled(r.Pattern)
-	v, ok := pol.view.(Outliner)
+	v, ok := pol.view.(outliner)
 	if !ok {
 		return breadth{p.MustMatch(""), literalOf(p)}
 	}

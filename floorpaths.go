@@ -221,7 +221,7 @@ func (fl *floorWalk) spellings(e *effect.Effect, face Face) (tight, loosest outc
 // and in every spelling to others.
 func (fl *floorWalk) judgePath(e *effect.Effect, face Face, p string) iter.Seq2[int, outcome] {
 	return func(yield func(int, outcome) bool) {
-		if v, ok := fl.parts.(SpellingView); ok {
+		if v, ok := fl.parts.(spellingView); ok {
 			if ways, ok := v.Spellings(fl.f, face.Tool, p, fl.real(p, e.Real)); ok {
 				for i, qs := range ways {
 					if !yield(i, fl.judgeQuestions(qs, p)) {
@@ -339,7 +339,7 @@ func (fl *floorWalk) mayTighten() doubt {
 // tool, whatever its subjects are.
 func (fl *floorWalk) mayTightenTool(tool string) doubt {
 	qs := []Question{{tool, []Subject{{anyField, ""}}}}
-	if v, ok := fl.pol.view.(Outliner); ok {
+	if v, ok := fl.pol.view.(outliner); ok {
 		qs = v.Outline(tool)
 	}
 	return fl.rulesMay(qs, qs)
@@ -352,7 +352,7 @@ const placeholder = "\uFFFC"
 // mayTightenCommand tells whether a deny or ask rule could apply to a command
 // of which only a prefix is known.
 func (fl *floorWalk) mayTightenCommand(prefix, dir string) doubt {
-	if v, ok := fl.parts.(PrefixView); ok {
+	if v, ok := fl.parts.(prefixView); ok {
 		return fl.rulesMay([]Question{v.Begins(fl.f, prefix)}, []Question{v.Begins(fl.f, prefix+placeholder)})
 	}
 	may := fl.questions(fl.f.Call.Tool, fl.field, prefix, dir)

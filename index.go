@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -252,7 +253,7 @@ func (l *list) about(tool string) *toolRules {
 	l.ready()
 	r := &toolRules{list: l, whole: none}
 	if l.kinds != nil {
-		for _, idx := range l.kinds[ToolKind(tool)] {
+		for _, idx := range l.kinds[effect.ToolKind(tool)] {
 			r.add(idx)
 		}
 	} else if idx := l.tools[tool]; idx != nil {

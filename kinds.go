@@ -19,50 +19,9 @@ func (p *Program) kinds() bool {
 	return (p.Dialect == "" || p.Dialect == "program") && p.View == "" && p.HasFloor()
 }
 
-// ToolKind returns the kind of a tool: that of the catalogue, or the name that the spellings of an
-// MCP server's tool have in common, `canary_poke` of mcp__canary__poke and canary-poke.
-func ToolKind(name string) string {
-	t, _ := effect.Lookup(name)
-	switch t.Canonical {
-	case "", "mcp":
-	case "search":
-		return "websearch"
-	default:
-		return t.Canonical
-	}
-	for _, prefix := range [...]string{"mcp__", "mcp_", "MCP:"} {
-		if rest, ok := strings.CutPrefix(name, prefix); ok {
-			name = rest
-			break
-		}
-	}
-	return strings.ReplaceAll(strings.ReplaceAll(name, "-", "_"), "__", "_")
-}
-
-// alsoFor returns the kinds that a rule for a kind is for besides: who may not edit may not write
-// either.
-func alsoFor(kind string) []string {
-	switch kind {
-	case "edit":
-		return []string{"write", "notebook", "patch", "delete", "move", "mkdir"}
-	case "write":
-		return []string{"patch"}
-	case "search":
-		return []string{"grep", "glob"}
-	}
-	return nil
-}
-
-// ToolKinds returns the kinds that a rule for a tool is about: `edit`, `write`, `patch` and more of
-// Edit.
-func ToolKinds(name string) []string {
-	kind := ToolKind(name)
-	return append(alsoFor(kind), kind)
-}
-
 // byKind files the rules for a tool under the kinds that they are for.
 func (l *list) byKind(tool string, idx *toolIndex) {
-	for _, k := range ToolKinds(tool) {
+	for _, k := range effect.ToolKinds(tool) {
 		l.kinds[k] = append(l.kinds[k], idx)
 	}
 }
@@ -75,7 +34,7 @@ func (st *step) has(tool string) bool {
 	if _, named := st.tools[tool]; named || !st.kinds {
 		return named
 	}
-	_, of := st.tools[kindMark+ToolKind(tool)]
+	_, of := st.tools[kindMark+effect.ToolKind(tool)]
 	return of
 }
 
@@ -87,7 +46,7 @@ func (l *list) isFor(t Text, tool string, compiled func(Text) *pattern.Pattern) 
 	case l.kinds == nil || t.Flavour != pattern.Exact:
 		return compiled(t).Match(tool)
 	}
-	return slices.Contains(ToolKinds(t.Text), ToolKind(tool)), nil
+	return slices.Contains(effect.ToolKinds(t.Text), effect.ToolKind(tool)), nil
 }
 
 // fromAnchor returns a path of the call as rules write it, from where they start; "" where it is

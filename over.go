@@ -20,9 +20,6 @@ const (
 // overWords are the words of the judges, in the order of their bits.
 var overWords = [...]string{"auto-mode", "reviewer", "parts"}
 
-// OverWords returns the words that a person may write behind `over`.
-func OverWords() []string { return []string{overWords[0], overWords[1]} }
-
 // ParseOver returns the judge of a word; ok is false where there is none.
 func ParseOver(word string) (o Over, ok bool) {
 	for i, w := range overWords {

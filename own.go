@@ -24,27 +24,6 @@ type OwnTool struct {
 	Command, Path string
 }
 
-// OwnTools returns a table of own tools from lines of kinds, names and the field of the input:
-// `edit,patch Edit file_path`; "-" stands for no field. Of the field `command` it is a Command.
-func OwnTools(lines ...string) map[string]OwnTool {
-	out := map[string]OwnTool{}
-	for _, line := range lines {
-		words := strings.Fields(line)
-		t := OwnTool{Tools: strings.Split(words[1], ",")}
-		switch words[2] {
-		case "-":
-		case "command":
-			t.Command = words[2]
-		default:
-			t.Path = words[2]
-		}
-		for kind := range strings.SplitSeq(words[0], ",") {
-			out[kind] = t
-		}
-	}
-	return out
-}
-
 // owns tells whether a tool, with a path in that field, is one that the dialect's document has rules for by its name.
 func (pol *Policy) owns(f Face) bool {
 	if pol.opts.Library == nil {
@@ -74,7 +53,7 @@ func (pol *Policy) AsOwn(call *Call, world World) (out []*Call) {
 	if !pol.foreign(call) {
 		return nil
 	}
-	own := pol.own[ToolKind(call.Tool)]
+	own := pol.own[effect.ToolKind(call.Tool)]
 	names := pol.ownNames(call, own.Tools)
 	if len(names) == 0 || len(names) == 1 && names[0] == call.Tool && own.fits(call) {
 		return nil
@@ -102,7 +81,7 @@ func (pol *Policy) AsOwn(call *Call, world World) (out []*Call) {
 // ownNames returns the names under which a tool is put to the rules: those of its kind that rules
 // have, or else the dialect's own; none where it stays as it is.
 func (pol *Policy) ownNames(call *Call, own []string) (out []string) {
-	kind := ToolKind(call.Tool)
+	kind := effect.ToolKind(call.Tool)
 	of, _ := effect.Lookup(call.Tool)
 	alike := effect.Names(of.Canonical)
 	note := func(name string) {
@@ -112,7 +91,7 @@ func (pol *Policy) ownNames(call *Call, own []string) (out []string) {
 	}
 	for t, strict := range pol.toolTexts(call.Mode) {
 		if t.Flavour == pattern.Exact {
-			if t.Text == call.Tool || ToolKind(t.Text) == kind || slices.Contains(own, t.Text) {
+			if t.Text == call.Tool || effect.ToolKind(t.Text) == kind || slices.Contains(own, t.Text) {
 				note(t.Text)
 			}
 			continue

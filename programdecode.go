@@ -412,7 +412,7 @@ func (d *decoder) over(k jsonx.Kind, what string) Over {
 	at := d.s.Start
 	o, ok := ParseOver(d.str(k, what))
 	if !ok {
-		d.fail(at, CodeUnknownName, fmt.Sprintf("there is nothing called %q that a rule outranks", d.s.Text), fmt.Sprintf("the words are %q", OverWords()))
+		d.fail(at, CodeUnknownName, fmt.Sprintf("there is nothing called %q that a rule outranks", d.s.Text), fmt.Sprintf("the words are %q", (OverAutoMode|OverReviewer).Words()))
 	}
 	return o
 }

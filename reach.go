@@ -8,18 +8,6 @@ type Reach struct {
 	Strictest, Loosest Verdict
 }
 
-// An Outliner is a [View] that knows what questions calls to a tool can pose
-// before there is a call. [Policy.Reach] and the floor ask it where a call, or a
-// word of its command, is not known: without it they have to assume that any
-// rule may apply.
-type Outliner interface {
-	View
-	// Outline returns one question for each kind of call to tool. Its subjects
-	// are in every such call, and the texts are how they start: a view that
-	// matches "run:" + command returns the text "run:".
-	Outline(tool string) []Question
-}
-
 // Reach returns the verdicts that calls to tool can get in mode ("" is the
 // policy's). A tool whose loosest verdict is Deny may be left out of the list
 // that an agent is shown; the check at run time stays the gate.
@@ -32,7 +20,7 @@ func (pol *Policy) Reach(tool string, mode Mode) Reach {
 		return Reach{Deny, Deny}
 	}
 	s := &space{pol: pol, qs: []Question{{Tool: tool, Subjects: []Subject{{anyField, ""}}}}}
-	if v, ok := pol.view.(Outliner); ok {
+	if v, ok := pol.view.(outliner); ok {
 		s.qs, s.present = v.Outline(tool), true
 	} else if pol.view != nil {
 		s.openTool = true // a view may ask about any tool it likes
@@ -81,7 +69,7 @@ func (s *space) amended(tool string, st *step, pl *pipeline) Verdict {
 	}
 	for _, face := range s.pol.prog.Faces {
 		qs := []Question{{face.Tool, []Subject{{face.Field, ""}}}}
-		if v, ok := s.pol.view.(Outliner); ok {
+		if v, ok := s.pol.view.(outliner); ok {
 			// Rules may look at more of a file than the floor names it by: `read secrets` at the
 			// place where it is, for `cat .env` as well.
 			qs = append(qs, v.Outline(face.Tool)...)

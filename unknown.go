@@ -6,14 +6,6 @@ import (
 	"github.com/obstat/obstat/effect"
 )
 
-// An EffectView is a [View] that poses a question for each thing that a call does, and tells
-// which of them are about something that cannot be looked into: of `make && git push` the one
-// about the code that make runs.
-type EffectView interface {
-	View
-	Unknown(q *Question) bool
-}
-
 // onlyUnknown tells whether a call asks for no other reason than that part of it cannot be known:
 // of `mkdir out && make`, where writing here is allowed, that nobody can look into the Makefile.
 // It decides the call once more as if its unknown parts did nothing that a rule is about. A rule
@@ -56,7 +48,7 @@ func (w *walk) pass(f *Facts, q *Question, o *outcome) {
 		return
 	}
 	unknown := f.part == nil || w.unseen
-	if v, ok := w.pol.view.(EffectView); ok {
+	if v, ok := w.pol.view.(effectView); ok {
 		unknown = v.Unknown(q)
 	}
 	if unknown {

@@ -1,5 +1,32 @@
 package obstat
 
+// What the engine asks of a view besides its questions, where it has the methods. Package
+// dialect/kit says what each of them means.
+type (
+	partView interface {
+		View
+		Command(f *Facts, i int) (qs []Question, ok bool)
+		File(f *Facts, tool, path, real string) (qs []Question, ok bool)
+	}
+	spellingView interface {
+		partView
+		Spellings(f *Facts, tool, path, real string) (ways [][]Question, ok bool)
+	}
+	prefixView interface {
+		partView
+		Begins(f *Facts, prefix string) Question
+	}
+	effectView interface {
+		View
+		Unknown(q *Question) bool
+	}
+	outliner interface {
+		View
+		Outline(tool string) []Question
+	}
+	scratch interface{ Reset() }
+)
+
 // A fieldView is the built-in view: one question, whose subjects are the
 // input's top-level fields and the input as a whole.
 type fieldView struct{ pol *Policy }

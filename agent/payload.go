@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/tree"
 )
@@ -253,7 +254,7 @@ func (p *payload) project(variable string) []string {
 // `["bash", "-lc", "make all"]` as `make all`, which is what a shell tool does with a text. Tools that take none but texts
 // are left out, and refused.
 func typed(c *obstat.Call) {
-	if among(shellTools, c.Tool) || obstat.ToolKind(c.Tool) != "shell" {
+	if among(shellTools, c.Tool) || effect.ToolKind(c.Tool) != "shell" {
 		return
 	}
 	n, problems := jsonx.Parse(c.Input, jsonx.Options{})

@@ -172,13 +172,16 @@ func OptionsOf(d Dialect) []Option {
 }
 
 func checkOptions(d Dialect, given map[string]string) (errs obstat.Errors) {
+	fail := func(code obstat.Code, format string, args ...any) {
+		errs = append(errs, &obstat.Error{Code: code, Msg: fmt.Sprintf(format, args...)})
+	}
 	known := OptionsOf(d)
 	for name, value := range given {
 		switch i := slices.IndexFunc(known, func(o Option) bool { return o.Name == name }); {
 		case i < 0:
-			errs = append(errs, &obstat.Error{Code: obstat.CodeUnknownName, Msg: fmt.Sprintf("%s has no option %q", d.Name(), name)})
+			fail(obstat.CodeUnknownName, "%s has no option %q", d.Name(), name)
 		case known[i].Values != nil && !slices.Contains(known[i].Values, value):
-			errs = append(errs, &obstat.Error{Code: obstat.CodeBadValue, Msg: fmt.Sprintf("option %s of %s takes %q, not %q", name, d.Name(), known[i].Values, value)})
+			fail(obstat.CodeBadValue, "option %s of %s takes %q, not %q", name, d.Name(), known[i].Values, value)
 		}
 	}
 	return errs

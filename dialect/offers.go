@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/obstat/obstat"
 )
@@ -35,7 +34,7 @@ func (l *Loaded) Tried(call *obstat.Call, world obstat.World, offers []obstat.Of
 	}
 	var out []obstat.Offer
 	for i := range offers {
-		if !obstat.Broad(&offers[i].Rule) && l.settles(call, world, offers[i:i+1]) {
+		if !Broad(&offers[i].Rule) && l.settles(call, world, offers[i:i+1]) {
 			out = append(out, offers[i])
 		}
 	}
@@ -70,7 +69,7 @@ func (l *Loaded) Choices(call *obstat.Call, world obstat.World, offers []obstat.
 // narrow returns the offers that do not hand out too much.
 func narrow(offers []obstat.Offer) (out []obstat.Offer) {
 	for i := range offers {
-		if !obstat.Broad(&offers[i].Rule) {
+		if !Broad(&offers[i].Rule) {
 			out = append(out, offers[i])
 		}
 	}
@@ -102,10 +101,4 @@ const AnyBelow = "/**/*"
 // words for it.
 type Generalizer interface {
 	RuleFor(l *Loaded, effect, target, anchor string) (offer obstat.Offer, ok bool)
-}
-
-// Subcommand tells whether the second word of a command may say what its program does, as `push` of `git
-// push` does: it is no flag, path, host or setting.
-func Subcommand(word string) bool {
-	return word != "" && word[0] != '-' && !strings.ContainsAny(word, "./ =:'\"\\")
 }

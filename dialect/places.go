@@ -3,7 +3,9 @@ package dialect
 import (
 	"errors"
 	"io/fs"
+	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -110,4 +112,37 @@ func (w *Where) Parts(dir, suffix string) ([]string, error) {
 	}
 	slices.Sort(out)
 	return out, nil
+}
+
+// Slashed returns the file's name, clean and with slashes alone: `a\.claude\settings.json` is
+// `a/.claude/settings.json`.
+func (f *File) Slashed() string { return path.Clean(strings.ReplaceAll(f.Name, `\`, "/")) }
+
+// Places collects places, lowest precedence first.
+type Places []Place
+
+// Add adds files of a directory, patterns among them; "" is a directory that is not known.
+func (p *Places) Add(layer, dir string, names ...string) {
+	for _, name := range names {
+		if dir != "" {
+			at := filepath.Join(dir, filepath.FromSlash(name))
+			*p = append(*p, Place{Name: at, Glob: strings.Contains(name, "*"), Layer: layer})
+		}
+	}
+}
+
+// Managed returns the directory of the machine's own policy: that of the system this runs on.
+func (w *Where) Managed(linux, darwin, windows string) string {
+	return filepath.Join(w.Machine, OnSystem(linux, darwin, windows))
+}
+
+// OnSystem returns the text for the system that this runs on.
+func OnSystem(linux, darwin, windows string) string {
+	switch runtime.GOOS {
+	case "darwin":
+		return darwin
+	case "windows":
+		return windows
+	}
+	return linux
 }

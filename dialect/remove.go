@@ -11,8 +11,9 @@ import (
 )
 
 // Without returns the configuration, and the bytes of the file, with the rule taken out that is
-// written at a place: the element of a list, the member of an object or the statement that stands there, with
-// the comment that is about it alone. Every other byte stays. It is refused where another rule would go, or change, with it.
+// written at a place: the element of a list, the member of an object or the statement that stands
+// there, with the comment that is about it alone. Every other byte stays. It is refused where
+// another rule would go, or change, with it.
 func (l *Loaded) Without(at obstat.Pos) (*Loaded, []byte, error) {
 	i := slices.IndexFunc(l.Input.Files, func(f File) bool { return f.Name == at.File })
 	if i < 0 {
@@ -77,7 +78,8 @@ func cuts(d Dialect, f *File, at obstat.Pos) (out [][]byte) {
 // if no further line follows that it could be about, and of two blank lines that meet there, or one
 // that would begin a list, one goes. A comment that the file begins with stays.
 func tidy(old, text []byte) []byte {
-	if rest, ok := bytes.CutPrefix(old, text); ok && !bytes.HasSuffix(old, []byte("\n")) { // the last line, which has no line break
+	if rest, ok := bytes.CutPrefix(old, text); ok && !bytes.HasSuffix(old, []byte("\n")) {
+		// It is the last line, and has no line break.
 		brk := rest[:bytes.IndexByte(rest, '\n')+1]
 		if len(brk) == 0 || len(bytes.TrimSpace(brk)) > 0 {
 			return text
@@ -96,7 +98,9 @@ func tidy(old, text []byte) []byte {
 	gone := old[at : at+n]
 	margin := func(line []byte) int { return len(line) - len(bytes.TrimLeft(line, " \t")) }
 	start := at
-	if next := bytes.TrimSpace(after); len(next) == 0 || isComment(next) || bytes.IndexByte([]byte("]})"), next[0]) >= 0 || margin(after) < margin(gone) {
+	next := bytes.TrimSpace(after)
+	ends := len(next) == 0 || isComment(next) || bytes.IndexByte([]byte("]})"), next[0]) >= 0
+	if ends || margin(after) < margin(gone) {
 		for start > 0 && isComment(lineBefore(text, start)) {
 			start -= len(lineBefore(text, start))
 		}
@@ -185,7 +189,8 @@ func lacksOnly(a, b *obstat.Program, at obstat.Pos) bool {
 		return slices.DeleteFunc(slices.Clone(rules), func(r obstat.Rule) bool { return !r.Pos.IsValid() || r.Pos == not })
 	}
 	for name, rules := range a.Rules {
-		if !slices.EqualFunc(written(rules, at), written(b.Rules[name], obstat.Pos{}), func(x, y obstat.Rule) bool { return x.Same(&y) }) {
+		left, now := written(rules, at), written(b.Rules[name], obstat.Pos{})
+		if !slices.EqualFunc(left, now, func(x, y obstat.Rule) bool { return x.Same(&y) }) {
 			return false
 		}
 	}

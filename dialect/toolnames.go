@@ -55,7 +55,11 @@ func Lint(l *Loaded) (out obstat.Errors) {
 // unknownTool warns of a name that no agent's tool has. One with a separator may be a server's tool, and is
 // a mistake only where it is a letter away from another.
 func unknownTool(name string, own []string, open bool, pos obstat.Pos) *obstat.Error {
-	if _, known := effect.Lookup(name); known || name == "" || slices.Contains(own, name) || name == "search" || strings.ContainsAny(name, "*?[") {
+	_, known := effect.Lookup(name)
+	if known || slices.Contains(own, name) || name == "search" {
+		return nil
+	}
+	if name == "" || strings.ContainsAny(name, "*?[") {
 		return nil
 	}
 	names := own[:len(own):len(own)]
@@ -63,7 +67,8 @@ func unknownTool(name string, own []string, open bool, pos obstat.Pos) *obstat.E
 		names = append(names, t.Name, t.Canonical)
 	}
 	at := slices.IndexFunc(names, func(n string) bool { return misspelt(name, n) })
-	e := &obstat.Error{Code: obstat.CodeNoEffect, Pos: pos, Warning: true, Msg: fmt.Sprintf("no agent has a tool %s", name), Hint: "docs/program.md has the kinds of tools"}
+	e := &obstat.Error{Code: obstat.CodeNoEffect, Pos: pos, Warning: true,
+		Msg: fmt.Sprintf("no agent has a tool %s", name), Hint: "docs/program.md has the kinds of tools"}
 	switch {
 	case at >= 0:
 		e.Hint = fmt.Sprintf("did you mean %q?", names[at])
@@ -83,10 +88,11 @@ func misspelt(a, b string) bool {
 	return short >= 3 && long-short <= 1 && tree.Distance(a, b) == 1
 }
 
-// OneTool returns the one name that a tool's pattern stands for, none for a pattern.
-func OneTool(t obstat.Text) []string {
-	if t.IsZero() || t.Flavour != obstat.Is("").Flavour {
-		return nil
+// Near is the hint for a word that is written almost like a known one, "" where
+// none is near.
+func Near(word string, known ...string) string {
+	if near, ok := tree.Nearest(word, known...); ok {
+		return fmt.Sprintf("did you mean %q?", near)
 	}
-	return []string{t.Text}
+	return ""
 }

@@ -97,7 +97,7 @@ func checkRules(offers []obstat.Offer) error {
 		switch rule := &offers[i].Rule; {
 		case rule.Verdict != obstat.Allow:
 			return fmt.Errorf("%w: the rule %s does not allow anything", approval.ErrBad, rule)
-		case obstat.Broad(rule):
+		case dialect.Broad(rule):
 			return fmt.Errorf("%w: %s would hand out more than this call", approval.ErrBroader, rule)
 		}
 	}

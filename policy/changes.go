@@ -8,6 +8,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/effect"
 )
 
 // New lists the rules of a place that are on disk and wait for a person to accept
@@ -196,7 +197,7 @@ func take(from *[]listed, r listed) bool {
 // broad tells whether an allow rule hands out a shell, or a tool that changes files, as a
 // whole. No prompt offers that.
 func broad(r *obstat.Rule) bool {
-	return obstat.Broad(r) || r.Verdict == obstat.Allow && slices.Contains([]string{"write", "edit", "notebook"}, obstat.ToolKind(r.String()))
+	return dialect.Broad(r) || r.Verdict == obstat.Allow && slices.Contains([]string{"write", "edit", "notebook"}, effect.ToolKind(r.String()))
 }
 
 // Accepts tells whether all that is new are allow rules that a person has just

@@ -5,6 +5,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/textedit"
 	"github.com/obstat/obstat/internal/format/tree"
 )
@@ -77,7 +78,7 @@ func (Dialect) Library() *obstat.Library { return &obstat.Library{Own: ownTools(
 
 // ownTools are the tools that the original knows, by kind.
 func ownTools() map[string]obstat.OwnTool {
-	return obstat.OwnTools("shell bash,shell,run_command,streaming_bash -", "read read_file -", "write write_file,create_file -", "edit edit_file,apply_edit -",
+	return kit.OwnTools("shell bash,shell,run_command,streaming_bash -", "read read_file -", "write write_file,create_file -", "edit edit_file,apply_edit -",
 		"notebook,patch edit_file,apply_edit,write_file,create_file -", "delete delete_file -", "move move_file -")
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/textedit"
 	"github.com/obstat/obstat/internal/format/tree"
@@ -56,7 +57,7 @@ func format(f *dialect.File) textedit.Format {
 
 // A reader makes a policy of one file.
 type reader struct {
-	dialect.Reader
+	kit.Reader
 	*Policy
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/pattern"
 )
@@ -144,5 +145,5 @@ func (p *Policy) withoutMutating(tools []string) string {
 
 // ToolNames returns the tool of a rule; adk-fluent's tools are called as their authors like.
 func (Dialect) ToolNames(r *obstat.Rule) (names []string, open bool) {
-	return dialect.OneTool(r.Tool), true
+	return kit.OneTool(r.Tool), true
 }

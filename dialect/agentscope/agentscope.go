@@ -16,6 +16,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/tree"
 )
@@ -101,7 +102,7 @@ func (d *Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 			obstat.FaceWrite:  {Tool: "Write", Field: "file_path"},
 			obstat.FaceDelete: {Tool: "Write", Field: "file_path"},
 		},
-		Params: dialect.Params(newParams(r, in)),
+		Params: kit.Params(newParams(r, in)),
 	}, r.Errs
 }
 
@@ -109,15 +110,15 @@ func (d *Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 func (d *Dialect) Library() *obstat.Library {
 	return &obstat.Library{
 		Views: map[string]func(json.RawMessage) (obstat.View, error){
-			viewName: dialect.Code(func(p *params) obstat.View { return &toolset{*p, d.Tools} }),
+			viewName: kit.Code(func(p *params) obstat.View { return &toolset{*p, d.Tools} }),
 		},
 		Checks: map[string]func(json.RawMessage) (obstat.Checker, error){
-			checkName: dialect.Code(func(p *params) obstat.Checker { return &toolset{*p, d.Tools} }),
+			checkName: kit.Code(func(p *params) obstat.Checker { return &toolset{*p, d.Tools} }),
 		},
 		Predicates: map[string]func(json.RawMessage) (obstat.Predicate, error){
-			readOnlyName: dialect.Code(func(p *params) obstat.Predicate { return &toolset{*p, d.Tools} }),
+			readOnlyName: kit.Code(func(p *params) obstat.Predicate { return &toolset{*p, d.Tools} }),
 		},
-		Own: obstat.OwnTools("shell Bash command", "powershell PowerShell command", "read Read file_path",
+		Own: kit.OwnTools("shell Bash command", "powershell PowerShell command", "read Read file_path",
 			"write Write file_path",
 			"edit,notebook,delete,mkdir Edit file_path", "patch,move Edit,Write file_path", "list,glob Glob path", "grep Grep path", "skill Skill -"),
 	}
@@ -132,5 +133,5 @@ const (
 
 // ToolNames returns the tool of a rule; AgentScope's tools are called as their authors like.
 func (Dialect) ToolNames(r *obstat.Rule) (names []string, open bool) {
-	return dialect.OneTool(r.Tool), true
+	return kit.OneTool(r.Tool), true
 }

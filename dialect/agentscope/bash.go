@@ -9,7 +9,7 @@ import (
 	"unicode"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
@@ -261,7 +261,7 @@ var anyName = string([]rune{paths.AnyText, paths.AnyName, paths.OneChar, paths.V
 // dangerousRemoval finds removals of the root, of a directory in it, of the home directory,
 // and of everything at once.
 func dangerousRemoval(f *obstat.Facts, a *effect.Analysis) (note, part string) {
-	home := dialect.Home(f.World)
+	home := kit.Home(f.World)
 	for i := range a.Effects {
 		e := &a.Effects[i]
 		if e.Kind == effect.Delete && (e.Path+e.Raw != "") && (vital(e.Path, home) || everything(e.Raw) || e.Raw == "~root") {

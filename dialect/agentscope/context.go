@@ -5,6 +5,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/textedit"
 	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/pattern"
@@ -12,7 +13,7 @@ import (
 
 // A reader reads a PermissionContext.
 type reader struct {
-	dialect.Reader
+	kit.Reader
 	custom map[string]CustomTool // the host's tools
 
 	mode  string
@@ -52,9 +53,9 @@ func (r *reader) read(f *dialect.File) {
 		}
 		root = inner
 	}
-	fields := []tree.Field{dialect.Key("mode")}
+	fields := []tree.Field{kit.Key("mode")}
 	for _, key := range contextKeys[1:] {
-		fields = append(fields, dialect.Key(key, tree.Object))
+		fields = append(fields, kit.Key(key, tree.Object))
 	}
 	r.Fields(root, fields...)
 	if n := root.Get("mode"); n != nil {
@@ -73,7 +74,7 @@ func (r *reader) directories(n *tree.Node) {
 		return
 	}
 	for _, m := range n.Members {
-		r.Fields(m.Value, dialect.Needed("path", tree.String), dialect.Needed("source", tree.String))
+		r.Fields(m.Value, kit.Needed("path", tree.String), kit.Needed("source", tree.String))
 		if v := m.Value.Get("path"); v.Is(tree.String) && v.Str != m.Key {
 			r.Warn(v, obstat.CodeNoEffect, "", "the directory is the key %q; the path %q beside it is not read", m.Key, v.Str)
 		}
@@ -102,8 +103,8 @@ func (r *reader) bucket(v obstat.Verdict, n *tree.Node) {
 func (r *reader) rule(v obstat.Verdict, tool string, n *tree.Node) {
 	source, content := n.Get("source"), n
 	if !n.Is(tree.String) {
-		r.Fields(n, dialect.Needed("tool_name", tree.String), dialect.Needed("rule_content", tree.String, tree.Null),
-			dialect.Needed("behavior", tree.String), dialect.Needed("source", tree.String))
+		r.Fields(n, kit.Needed("tool_name", tree.String), kit.Needed("rule_content", tree.String, tree.Null),
+			kit.Needed("behavior", tree.String), kit.Needed("source", tree.String))
 		r.misplaced(v.String(), tool, n)
 		content = n.Get("rule_content")
 	}

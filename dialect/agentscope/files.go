@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -16,7 +16,7 @@ import (
 var tablesText string
 
 // tables are the lists of the document and of its program.
-var tables = sync.OnceValue(func() map[string][]string { return dialect.Tables(tablesText) })
+var tables = sync.OnceValue(func() map[string][]string { return kit.Tables(tablesText) })
 
 // listed tells whether a word is in one of the tables.
 func listed(table, word string) bool { return slices.Contains(tables()[table], word) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/shell"
 )
@@ -24,7 +25,7 @@ func (d *Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.Worl
 		for _, content := range contents {
 			rule := ruleOf(d.Tools, tool, content, obstat.Allow)
 			rule.Layer = "suggested"
-			out = dialect.AddOffer(out, "allow", rule, rule.Source)
+			out = kit.AddOffer(out, "allow", rule, rule.Source)
 		}
 	}
 	f := &obstat.Facts{Call: call, World: world}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/tree"
 )
 
@@ -88,7 +88,7 @@ func other(tool string) (action, error) {
 
 // value returns the text of a in the input.
 func (a *arg) value(tool string, input *tree.Node) (string, error) {
-	text, found, err := dialect.Text(tool, input, a.names...)
+	text, found, err := kit.Text(tool, input, a.names...)
 	switch {
 	case err != nil:
 		return "", err

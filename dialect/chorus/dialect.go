@@ -7,6 +7,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/tree"
 )
@@ -83,13 +84,13 @@ func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 func (Dialect) Library() *obstat.Library {
 	return &obstat.Library{
 		Views: map[string]func(json.RawMessage) (obstat.View, error){
-			viewName: dialect.Code(func(p *params) obstat.View { return &actionView{actions(), p.Outside == outsideAbsolute} }),
+			viewName: kit.Code(func(p *params) obstat.View { return &actionView{actions(), p.Outside == outsideAbsolute} }),
 		},
 		Checks: map[string]func(json.RawMessage) (obstat.Checker, error){
 			checkLines: func(json.RawMessage) (obstat.Checker, error) { return lineCheck{}, nil },
-			checkRoles: dialect.Code(func(p *params) obstat.Checker { return roleCheck{p} }),
+			checkRoles: kit.Code(func(p *params) obstat.Checker { return roleCheck{p} }),
 		},
-		Own: obstat.OwnTools("shell bash command", "read view path", "write create_file path", "edit,notebook,patch,delete,move,mkdir str_replace path"),
+		Own: kit.OwnTools("shell bash command", "read view path", "write create_file path", "edit,notebook,patch,delete,move,mkdir str_replace path"),
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 )
 
 // RoleAdministrator stands among a call's roles for the permission of Discord
@@ -61,7 +61,7 @@ func grants(f *obstat.Facts) ([]string, error) {
 	if call.Tool != toolGrant {
 		return nil, nil
 	}
-	input, err := dialect.Arguments(f)
+	input, err := kit.Arguments(f)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/textedit"
 	"github.com/obstat/obstat/internal/format/tree"
 )
@@ -119,7 +120,7 @@ const orderAgent = 2
 
 // A reader gathers settings and problems.
 type reader struct {
-	dialect.Reader
+	kit.Reader
 	s       *Settings
 	chosen  *roleUse  // the profile that is named last
 	granted []roleUse // profiles named in grants

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/paths"
@@ -43,12 +43,12 @@ type actionView struct {
 	outside bool // paths outside the workspace have an action
 }
 
-var _ obstat.Outliner = (*actionView)(nil)
+var _ kit.Outliner = (*actionView)(nil)
 
 // Questions returns the call's action. A path that leads elsewhere through a
 // link is two questions: where it is written to lie, and where it lies.
 func (v *actionView) Questions(f *obstat.Facts) ([]obstat.Question, error) {
-	input, err := dialect.Arguments(f)
+	input, err := kit.Arguments(f)
 	if err != nil {
 		return nil, err
 	}

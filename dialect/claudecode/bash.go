@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
 )
@@ -20,7 +20,7 @@ const maxCommand = 10_000
 func (v *view) shell(f *obstat.Facts, name string) []obstat.Question {
 	a := f.Analysis()
 	line := normalize(a.Source)
-	if len(a.Source) > maxCommand || !dialect.Parsed(a) || name == "PowerShell" {
+	if len(a.Source) > maxCommand || !kit.Parsed(a) || name == "PowerShell" {
 		q := obstat.Question{Tool: name, Subjects: []obstat.Subject{{Field: fieldSeen, Text: line},
 			{Field: fieldExact, Text: line}}}
 		if name == "PowerShell" && !strings.ContainsAny(line, ";|&\n$({@`") {
@@ -263,7 +263,7 @@ func elsewhere(c *effect.Command) bool {
 	for _, word := range c.Args() {
 		name, _, _ := strings.Cut(word.Text, "=")
 		switch {
-		case c.Program == "file" && (dialect.Short(name, "mf") || slices.Contains(fileElsewhere, name)),
+		case c.Program == "file" && (kit.Short(name, "mf") || slices.Contains(fileElsewhere, name)),
 			c.Program == "docker" && (strings.HasPrefix(name, "-H") || slices.Contains(dockerElsewhere, name)):
 			return true
 		}
@@ -295,7 +295,7 @@ func (w *lineWalk) critical(e *effect.Effect) bool {
 		below := func(sign string) bool { return strings.Contains(raw[at:], sign) }
 		return at >= 0 && (strings.HasSuffix(raw, "/") || slices.ContainsFunc([]string{"/*", "/?", "/[", "/{"}, below))
 	}
-	home := dialect.Home(w.f.World)
+	home := kit.Home(w.f.World)
 	for _, p := range []string{e.Path, e.Real} {
 		if p == "" {
 			continue

@@ -7,6 +7,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/tree"
 )
@@ -106,7 +107,7 @@ const viewName = "claudecode"
 
 // Library returns the view of this dialect's Programs.
 func (Dialect) Library() *obstat.Library {
-	lib := dialect.ViewLibrary(viewName, func(p *params) obstat.View { return &view{*p} })
+	lib := kit.ViewLibrary(viewName, func(p *params) obstat.View { return &view{*p} })
 	lib.Filters = map[string]func(*obstat.Rule) bool{exceptBroad: tooBroadForAuto}
 	return lib
 }

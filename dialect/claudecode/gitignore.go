@@ -5,6 +5,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/pattern"
 )
@@ -103,10 +104,10 @@ func segment(b *strings.Builder, p string, i int) int {
 	case rest[0] == '[':
 		return class(b, rest)
 	case rest[0] == '\\' && len(rest) > 1:
-		dialect.WriteLiteral(b, rest[1:2])
+		kit.WriteLiteral(b, rest[1:2])
 		return 2
 	default:
-		dialect.WriteLiteral(b, rest[:1])
+		kit.WriteLiteral(b, rest[:1])
 	}
 	return 1
 }
@@ -135,7 +136,7 @@ func class(b *strings.Builder, rest string) int {
 		if i > 0 {
 			b.WriteByte('-')
 		}
-		dialect.WriteLiteral(b, part)
+		kit.WriteLiteral(b, part)
 	}
 	b.WriteByte(']')
 	return end + 1

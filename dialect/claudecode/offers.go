@@ -9,6 +9,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/textedit"
@@ -34,7 +35,7 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World,
 	}
 	for _, text := range remembered(l, call, world) {
 		if o, ok := offer(text); ok {
-			out = dialect.AddOffer(out, o.List, o.Rule, text)
+			out = kit.AddOffer(out, o.List, o.Rule, text)
 		}
 	}
 	return out
@@ -113,7 +114,7 @@ func commands(l *dialect.Loaded, call *obstat.Call, world obstat.World, a *effec
 
 // firstWords returns the program and its subcommand.
 func firstWords(c *effect.Command) string {
-	if len(c.Words) < 2 || !dialect.Subcommand(c.Words[1].Text) {
+	if len(c.Words) < 2 || !kit.Subcommand(c.Words[1].Text) {
 		return ""
 	}
 	return c.Program + " " + c.Words[1].Text

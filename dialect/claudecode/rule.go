@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -268,7 +268,7 @@ func star(text, any string) string {
 				i++
 			}
 		default:
-			dialect.WriteLiteral(&b, text[i:i+1])
+			kit.WriteLiteral(&b, text[i:i+1])
 		}
 	}
 	return b.String()

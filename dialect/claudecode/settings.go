@@ -7,6 +7,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/textedit"
 	"github.com/obstat/obstat/internal/format/tree"
 )
@@ -57,7 +58,7 @@ func (d Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 
 // A loader puts the files together.
 type loader struct {
-	dialect.Reader
+	kit.Reader
 	in          *dialect.Input
 	prog        *obstat.Program
 	params      params
@@ -127,10 +128,10 @@ func (l *loader) add(s *settings) {
 	if s.perms == nil {
 		return
 	}
-	problems := s.perms.Check(dialect.Key(listAllow, tree.Array), dialect.Key(listAsk, tree.Array),
-		dialect.Key(listDeny, tree.Array),
-		dialect.Key("additionalDirectories", tree.Array), dialect.Key("defaultMode", tree.String),
-		dialect.Key("disableBypassPermissionsMode", tree.String), dialect.Key("disableAutoMode", tree.String))
+	problems := s.perms.Check(kit.Key(listAllow, tree.Array), kit.Key(listAsk, tree.Array),
+		kit.Key(listDeny, tree.Array),
+		kit.Key("additionalDirectories", tree.Array), kit.Key("defaultMode", tree.String),
+		kit.Key("disableBypassPermissionsMode", tree.String), kit.Key("disableAutoMode", tree.String))
 	for i := range problems {
 		// A key of a newer version is no reason to drop the file; one in other
 		// capitals is a list of rules without effect.
@@ -223,7 +224,7 @@ func (l *loader) finish() {
 			l.prog.Pipelines[mode] = l.prog.Pipelines[modeDefault]
 		}
 	}
-	l.prog.Params = dialect.Params(l.params)
+	l.prog.Params = kit.Params(l.params)
 }
 
 // exceptBroad names the filter of auto mode.
@@ -244,5 +245,5 @@ func tooBroadForAuto(r *obstat.Rule) bool {
 	first, rest, _ := strings.Cut(strings.ReplaceAll(sp.content, ":*", " *"), " ")
 	run := slices.Contains([]string{"npm", "pnpm", "yarn", "bun", "npx", "bunx", "make", "just"}, first) &&
 		strings.Contains(rest, "*")
-	return run || obstat.Broad(r)
+	return run || dialect.Broad(r)
 }

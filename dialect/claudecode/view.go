@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
 )
@@ -26,8 +26,8 @@ type params struct {
 type view struct{ params }
 
 var (
-	_ obstat.Outliner = (*view)(nil)
-	_ obstat.PartView = (*view)(nil)
+	_ kit.Outliner = (*view)(nil)
+	_ kit.PartView = (*view)(nil)
 )
 
 // Questions returns the questions that a call poses to the rules.
@@ -238,7 +238,7 @@ type ways struct {
 	both [2]string
 }
 
-var _ obstat.Scratch = (*scratch)(nil)
+var _ kit.Scratch = (*scratch)(nil)
 
 // maxScratch bounds the memory that is kept from call to call.
 const maxScratch = 256
@@ -330,7 +330,7 @@ func (v *view) anchors(f *obstat.Facts) []anchor {
 	for _, root := range roots(f.Call) {
 		add(fieldRoot, root)
 	}
-	home := dialect.Home(f.World)
+	home := kit.Home(f.World)
 	add(fieldHome, home)
 	if home != "" && f.Wants(fieldUser) {
 		add(fieldUser, path.Join(home, ".claude"))
@@ -420,7 +420,7 @@ func (v *view) Outline(tool string) []obstat.Question {
 	var out []obstat.Question
 	for _, n := range names {
 		for _, set := range sets {
-			out = append(out, dialect.Outlined(n, set...))
+			out = append(out, kit.Outlined(n, set...))
 		}
 	}
 	return out

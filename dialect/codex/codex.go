@@ -10,6 +10,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/tomlx"
 	"github.com/obstat/obstat/internal/format/tree"
 )
@@ -107,5 +108,5 @@ const viewName = "codex"
 
 // Library returns the view of this dialect's Programs.
 func (Dialect) Library() *obstat.Library {
-	return dialect.ViewLibrary(viewName, func(p *params) obstat.View { return view{p} })
+	return kit.ViewLibrary(viewName, func(p *params) obstat.View { return view{p} })
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/format/textedit"
 )
@@ -35,7 +36,7 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World,
 			p.pattern = append(p.pattern, []string{w})
 		}
 		list, r := p.compile(words[0])
-		out = dialect.AddOffer(out, list, r, r.Source)
+		out = kit.AddOffer(out, list, r, r.Source)
 	}
 	for i := range a.Commands {
 		c := &a.Commands[i]
@@ -43,7 +44,7 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World,
 			continue
 		}
 		words := known(c)
-		if len(words) > 2 && dialect.Subcommand(words[1]) {
+		if len(words) > 2 && kit.Subcommand(words[1]) {
 			add(words[:2])
 		}
 		add(words)

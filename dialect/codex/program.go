@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/pattern"
 )
@@ -79,7 +79,7 @@ func newProgram() *obstat.Program {
 
 // A loader puts the files together.
 type loader struct {
-	dialect.Reader
+	kit.Reader
 	prog    *obstat.Program
 	params  params
 	hosts   []obstat.Rule // network rules, one for each host
@@ -111,14 +111,14 @@ func decisionOf(v obstat.Verdict) string {
 func (p *prefixRule) compile(head string) (list string, r obstat.Rule) {
 	var b strings.Builder
 	b.WriteString("(?s)")
-	dialect.WriteLiteral(&b, escape(head))
+	kit.WriteLiteral(&b, escape(head))
 	for _, alts := range p.pattern[1:] {
 		b.WriteString(`\ `)
 		for i, alt := range alts {
 			if len(alts) > 1 {
 				b.WriteString([]string{"(?:", "|"}[min(i, 1)])
 			}
-			dialect.WriteLiteral(&b, escape(alt))
+			kit.WriteLiteral(&b, escape(alt))
 		}
 		if len(alts) > 1 {
 			b.WriteByte(')')
@@ -216,5 +216,5 @@ func (l *loader) finish(mode obstat.Mode) {
 			}
 		}
 	}
-	l.prog.Params = dialect.Params(l.params)
+	l.prog.Params = kit.Params(l.params)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
@@ -17,8 +17,8 @@ import (
 type view struct{ *params }
 
 var (
-	_ obstat.Outliner = view{}
-	_ obstat.PartView = view{}
+	_ kit.Outliner = view{}
+	_ kit.PartView = view{}
 )
 
 // Questions returns the questions that a call poses to the rules.
@@ -147,7 +147,7 @@ func plainLine(a *effect.Analysis) bool {
 			return false
 		}
 	}
-	return dialect.Parsed(a)
+	return kit.Parsed(a)
 }
 
 // expands tells whether a shell, bash or zsh, may make another word of w.
@@ -178,12 +178,12 @@ func quotedExpands(s string) bool {
 func (v view) Outline(tool string) []obstat.Question {
 	switch t, _ := effect.Lookup(tool); t.Canonical {
 	case "shell":
-		return []obstat.Question{dialect.Outlined(toolShell, fieldSeen), dialect.Outlined(toolShell, fieldSeen, fieldPlain),
-			dialect.Outlined(toolShell, fieldSeenPath, fieldPlainPath, fieldSeen, fieldPlain)}
+		return []obstat.Question{kit.Outlined(toolShell, fieldSeen), kit.Outlined(toolShell, fieldSeen, fieldPlain),
+			kit.Outlined(toolShell, fieldSeenPath, fieldPlainPath, fieldSeen, fieldPlain)}
 	case "fetch":
-		return []obstat.Question{dialect.Outlined(toolFetch), dialect.Outlined(toolFetch, fieldHost)}
+		return []obstat.Question{kit.Outlined(toolFetch), kit.Outlined(toolFetch, fieldHost)}
 	}
-	return []obstat.Question{dialect.Outlined(tool), dialect.Outlined(tool, fieldHeld)}
+	return []obstat.Question{kit.Outlined(tool), kit.Outlined(tool, fieldHeld)}
 }
 
 // everything stands for all commands of a call.
@@ -213,7 +213,7 @@ func (v view) passes(f *obstat.Facts, command int) bool {
 // forced tells whether a command is `rm -f`, which Codex asks about in every mode.
 func forced(c effect.Command) bool {
 	return c.Program == "rm" && slices.ContainsFunc(c.Args(), func(w shell.Word) bool {
-		return w.Text == "--force" || dialect.Short(w.Text, "f")
+		return w.Text == "--force" || kit.Short(w.Text, "f")
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/tomlx"
 	"github.com/obstat/obstat/internal/format/tree"
 )
@@ -145,10 +146,10 @@ const viewName = "gemini"
 
 // Library returns the view of this dialect's Programs.
 func (Dialect) Library() *obstat.Library {
-	return dialect.ViewLibrary(viewName, func(p *params) obstat.View { return &view{p} })
+	return kit.ViewLibrary(viewName, func(p *params) obstat.View { return &view{p} })
 }
 
 // ToolNames returns the tool of a rule.
 func (Dialect) ToolNames(r *obstat.Rule) (names []string, open bool) {
-	return dialect.OneTool(r.Tool), false
+	return kit.OneTool(r.Tool), false
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/textedit"
 	"github.com/obstat/obstat/internal/format/tomlx"
@@ -43,7 +44,7 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World,
 		if key == "commandPrefix" {
 			r.Field, r.Pattern = prefixRegexp(value).look(&rule{tool: r.Tool, verdict: obstat.Allow})
 		}
-		out = dialect.AddOffer(out, modeDefault, r, text)
+		out = kit.AddOffer(out, modeDefault, r, text)
 	}
 	a := (&obstat.Facts{Call: call, World: world}).Analysis()
 	switch server, tool, mcp := strings.Cut(strings.TrimPrefix(name, "mcp__"), "__"); {
@@ -54,7 +55,7 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World,
 			if !plain || len(out) >= 2*maxOffers {
 				continue
 			}
-			if len(c.Words) > 2 && dialect.Subcommand(c.Words[1].Text) {
+			if len(c.Words) > 2 && kit.Subcommand(c.Words[1].Text) {
 				add(shellTool, "commandPrefix", c.Path+" "+c.Words[1].Text)
 			}
 			add(shellTool, "commandPrefix", strings.TrimSpace(a.Source[c.Span.Start:c.Span.End]))

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/pattern"
 )
@@ -90,7 +90,7 @@ func (l *loader) program(name string, mode obstat.Mode, floor bool) *obstat.Prog
 			obstat.Match{Name: "rules", Rules: m, AskDenies: l.alone},
 		}}
 	}
-	p.Params = dialect.Params(ps)
+	p.Params = kit.Params(ps)
 	return p
 }
 
@@ -242,6 +242,6 @@ func toolText(name string, server *tree.Node) (t obstat.Text, exact bool) {
 // quote writes a text as a regular expression that matches it.
 func quote(text string) string {
 	var b strings.Builder
-	dialect.WriteLiteral(&b, text)
+	kit.WriteLiteral(&b, text)
 	return b.String()
 }

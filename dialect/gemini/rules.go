@@ -11,6 +11,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/tomlx"
 	"github.com/obstat/obstat/internal/format/tree"
@@ -25,7 +26,7 @@ var defaultRules []byte
 var tablesText string
 
 // tables are the lists of Gemini CLI.
-var tables = sync.OnceValue(func() map[string][]string { return dialect.Tables(tablesText) })
+var tables = sync.OnceValue(func() map[string][]string { return kit.Tables(tablesText) })
 
 const (
 	keyRule    = "rule"
@@ -59,7 +60,7 @@ func (r *rule) in(mode string) bool { return len(r.modes) == 0 || slices.Contain
 
 // A loader collects the rules of all files.
 type loader struct {
-	dialect.Reader
+	kit.Reader
 	alone   bool // without a person to ask
 	rules   []rule
 	servers []string // that rules name
@@ -85,18 +86,18 @@ const layerBuiltIn = "built in"
 var (
 	// common are the keys of rules and of checkers.
 	common = []tree.Field{
-		dialect.Needed("toolName", tree.String, tree.Array), dialect.Key("mcpName", tree.String),
-		dialect.Key("argsPattern", tree.String), dialect.Key("commandPrefix", tree.String, tree.Array),
-		dialect.Key("commandRegex", tree.String), dialect.Key("modes", tree.Array),
-		dialect.Key("toolAnnotations", tree.Object), dialect.Key("name"), dialect.Key("description"),
+		kit.Needed("toolName", tree.String, tree.Array), kit.Key("mcpName", tree.String),
+		kit.Key("argsPattern", tree.String), kit.Key("commandPrefix", tree.String, tree.Array),
+		kit.Key("commandRegex", tree.String), kit.Key("modes", tree.Array),
+		kit.Key("toolAnnotations", tree.Object), kit.Key("name"), kit.Key("description"),
 	}
 	ruleFields = append(slices.Clip(common),
-		dialect.Needed("decision", tree.String), dialect.Needed("priority", tree.Number),
-		dialect.Key("subagent", tree.String), dialect.Key("interactive", tree.Bool),
-		dialect.Key("allowRedirection", tree.Bool), dialect.Key("allow_redirection", tree.Bool),
-		dialect.Key("denyMessage", tree.String), dialect.Key("deny_message", tree.String))
+		kit.Needed("decision", tree.String), kit.Needed("priority", tree.Number),
+		kit.Key("subagent", tree.String), kit.Key("interactive", tree.Bool),
+		kit.Key("allowRedirection", tree.Bool), kit.Key("allow_redirection", tree.Bool),
+		kit.Key("denyMessage", tree.String), kit.Key("deny_message", tree.String))
 	checkerFields = append(slices.Clip(common),
-		dialect.Key("priority", tree.Number), dialect.Needed("checker", tree.Object))
+		kit.Key("priority", tree.Number), kit.Needed("checker", tree.Object))
 )
 
 func (l *loader) tables(f *dialect.File, t tier) {
@@ -104,7 +105,7 @@ func (l *loader) tables(f *dialect.File, t tier) {
 	if root == nil {
 		return
 	}
-	l.Fields(root, dialect.Key(keyRule, tree.Array), dialect.Key(keyChecker, tree.Array))
+	l.Fields(root, kit.Key(keyRule, tree.Array), kit.Key(keyChecker, tree.Array))
 	for _, list := range []struct {
 		key    string
 		fields []tree.Field
@@ -221,8 +222,8 @@ func (l *loader) scalars(n *tree.Node, r *rule, checker bool) bool {
 // the call an ask.
 func (l *loader) checker(n *tree.Node, r *rule) bool {
 	before := len(l.Errs)
-	l.Fields(n, dialect.Needed("type", tree.String), dialect.Needed("name", tree.String),
-		dialect.Key("required_context", tree.Array), dialect.Key("config", tree.Object))
+	l.Fields(n, kit.Needed("type", tree.String), kit.Needed("name", tree.String),
+		kit.Key("required_context", tree.Array), kit.Key("config", tree.Object))
 	if l.Errs[before:].Fatal() != nil {
 		return false
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/paths"
@@ -130,7 +130,7 @@ func unwrapped(text string) (string, bool) {
 
 // parsed tells whether a line could be read, and runs something.
 func parsed(a *effect.Analysis) bool {
-	return len(a.Commands) > 0 && dialect.Parsed(a)
+	return len(a.Commands) > 0 && kit.Parsed(a)
 }
 
 // redirected tells whether a line has a redirect.
@@ -157,7 +157,7 @@ func dangerous(c *effect.Command) bool {
 	case "ln":
 		return slices.ContainsFunc(c.Args(), func(w shell.Word) bool {
 			return w.Text == "--symbolic" ||
-				dialect.Short(w.Text, "s")
+				kit.Short(w.Text, "s")
 		})
 	}
 	words := tables()["dangerous "+c.Program]

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/tree"
@@ -17,11 +17,11 @@ import (
 // A view turns a call of any agent into questions to Gemini CLI's rules.
 type view struct{ *params }
 
-var _ obstat.Outliner = (*view)(nil)
+var _ kit.Outliner = (*view)(nil)
 
 // Questions returns the questions that a call poses to the rules.
 func (v *view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
-	args, err := dialect.Arguments(f)
+	args, err := kit.Arguments(f)
 	if err != nil {
 		return nil, err
 	}

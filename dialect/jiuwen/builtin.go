@@ -7,6 +7,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/tree"
 )
 
@@ -27,7 +28,7 @@ func builtinRules(user *dialect.File, strict, bare bool) ([]ruleConfig, obstat.E
 	if user == nil {
 		return own, nil
 	}
-	theirs := &reader{Reader: dialect.Reader{File: user}, bare: bare}
+	theirs := &reader{Reader: kit.Reader{File: user}, bare: bare}
 	list := theirs.builtinList(strict, true)
 	for i := range own {
 		same := func(r ruleConfig) bool { return r.label == own[i].label }

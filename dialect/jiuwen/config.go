@@ -10,6 +10,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/pytext"
 	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/pattern"
@@ -31,7 +32,7 @@ type config struct {
 
 // A reader reads configuration files and keeps all that is wrong with them.
 type reader struct {
-	dialect.Reader
+	kit.Reader
 	// bare is the document to the letter: a broken value counts for nothing, as
 	// it does in the original. Otherwise it never counts for less protection.
 	bare bool
@@ -39,7 +40,7 @@ type reader struct {
 }
 
 func newReader(name string, data []byte) *reader {
-	return &reader{Reader: dialect.Reader{File: &dialect.File{Name: name, Data: data}}}
+	return &reader{Reader: kit.Reader{File: &dialect.File{Name: name, Data: data}}}
 }
 
 // document reads the file's YAML; nil means that it cannot be used.

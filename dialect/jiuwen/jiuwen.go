@@ -18,6 +18,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/internal/format/yamlx"
 )
@@ -127,17 +128,17 @@ func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
 // Library returns the view and the checks of this dialect's Programs.
 func (Dialect) Library() *obstat.Library {
 	return &obstat.Library{
-		Views: map[string]func(json.RawMessage) (obstat.View, error){viewName: dialect.Code(func(p *params) obstat.View { return view{p} })},
+		Views: map[string]func(json.RawMessage) (obstat.View, error){viewName: kit.Code(func(p *params) obstat.View { return view{p} })},
 		Checks: map[string]func(json.RawMessage) (obstat.Checker, error){
-			checkOperators: dialect.Code(func(p *params) obstat.Checker { return operatorCheck{p} }),
-			checkExternal:  dialect.Code(func(p *params) obstat.Checker { return externalCheck{p} }),
-			checkOwner:     dialect.Code(func(p *params) obstat.Checker { return ownerCheck{p, false} }),
-			checkAvatar:    dialect.Code(func(p *params) obstat.Checker { return ownerCheck{p, true} }),
+			checkOperators: kit.Code(func(p *params) obstat.Checker { return operatorCheck{p} }),
+			checkExternal:  kit.Code(func(p *params) obstat.Checker { return externalCheck{p} }),
+			checkOwner:     kit.Code(func(p *params) obstat.Checker { return ownerCheck{p, false} }),
+			checkAvatar:    kit.Code(func(p *params) obstat.Checker { return ownerCheck{p, true} }),
 		},
 		Predicates: map[string]func(json.RawMessage) (obstat.Predicate, error){
-			unchecked: dialect.Code(func(p *params) obstat.Predicate { return channelPredicate{p} }),
+			unchecked: kit.Code(func(p *params) obstat.Predicate { return channelPredicate{p} }),
 		},
-		Own: obstat.OwnTools("shell bash,mcp_exec_command,create_terminal command", "read read_file,read,read_text_file path", "write write_file,write,write_text_file path",
+		Own: kit.OwnTools("shell bash,mcp_exec_command,create_terminal command", "read read_file,read,read_text_file path", "write write_file,write,write_text_file path",
 			"edit,notebook edit_file,search_replace path", "patch,delete,move,mkdir edit_file,search_replace,write_file,write,write_text_file path",
 			"list list_files,list_dir path", "glob glob,glob_file_search path", "grep grep path", "fetch mcp_fetch_webpage -", "websearch mcp_free_search,mcp_paid_search -"),
 	}
@@ -168,7 +169,7 @@ func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 		conf = &dialect.File{Name: "config.yaml"}
 		errs = append(errs, &obstat.Error{Code: obstat.CodeMissing, Msg: "no config.yaml to read"})
 	}
-	r := &reader{Reader: dialect.Reader{File: conf}, bare: bare}
+	r := &reader{Reader: kit.Reader{File: conf}, bare: bare}
 	c := r.config()
 	errs = append(errs, r.Errs...)
 	if c == nil {

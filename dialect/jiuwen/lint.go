@@ -5,6 +5,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -44,5 +45,5 @@ var executors = []string{"code", "powershell"}
 
 // ToolNames returns the tool of a rule; JiuwenSwarm's tools are called as their authors like.
 func (Dialect) ToolNames(r *obstat.Rule) (names []string, open bool) {
-	return dialect.OneTool(r.Tool), true
+	return kit.OneTool(r.Tool), true
 }

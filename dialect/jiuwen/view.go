@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/pytext"
 	"github.com/obstat/obstat/internal/format/tree"
 )
@@ -26,7 +26,7 @@ type params struct {
 
 // paramsOf returns the settings that a Program holds.
 func paramsOf(p *obstat.Program) (*params, error) {
-	return dialect.Code(func(p *params) *params { return p })(p.Params)
+	return kit.Code(func(p *params) *params { return p })(p.Params)
 }
 
 // tool returns the name that the rules know a tool by.
@@ -62,8 +62,8 @@ func (v view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 // arguments reads a call's input. A value that is no object is an empty one, as
 // in the original; input that does not parse, or names a key twice, is a fault.
 func arguments(f *obstat.Facts) (*tree.Node, error) {
-	args, err := dialect.Arguments(f)
-	if errors.Is(err, dialect.ErrNoObject) {
+	args, err := kit.Arguments(f)
+	if errors.Is(err, kit.ErrNoObject) {
 		return &tree.Node{Kind: tree.Object}, nil
 	}
 	return args, err

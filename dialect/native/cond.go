@@ -75,11 +75,12 @@ func (l *loader) details(r *rule, n *tree.Node) {
 // over reads `over: auto-mode`. A word that is not known outranks nothing, and is warned about: the
 // rule is as strict as without it.
 func (l *loader) over(r *rule, n *tree.Node) {
+	words := (obstat.OverAutoMode | obstat.OverReviewer).Words()
 	for _, e := range l.texts(n, "over") {
 		word, ok := obstat.ParseOver(e.Str)
 		switch {
-		case !ok || !slices.Contains(obstat.OverWords(), e.Str):
-			hint := dialect.Near(e.Str, obstat.OverWords()...)
+		case !ok || !slices.Contains(words, e.Str):
+			hint := dialect.Near(e.Str, words...)
 			l.r.Warn(e, obstat.CodeUnknownName, or(hint, hintFor(`"over"`)), "there is nothing called %q that a rule outranks: it counts as if it were not there", e.Str)
 		case r.verdict != obstat.Allow:
 			l.r.Warn(e, obstat.CodeNoEffect, "take `over` out", "only an allow rule outranks something: a denial or a question stands in every agent anyway")

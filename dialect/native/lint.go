@@ -7,6 +7,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 )
 
 var _ dialect.Linter = Dialect{}
@@ -47,5 +48,5 @@ func (Dialect) ToolNames(r *obstat.Rule) (names []string, open bool) {
 	if r.Field != fieldTool {
 		return nil, false
 	}
-	return dialect.OneTool(r.Pattern), false
+	return kit.OneTool(r.Pattern), false
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/format/textedit"
 	"github.com/obstat/obstat/internal/format/tree"
@@ -35,7 +36,7 @@ type rule struct {
 
 // A loader reads files into rules.
 type loader struct {
-	r      dialect.Reader
+	r      kit.Reader
 	places map[string][]phrase
 	rules  []*rule
 	names  map[string]*rule
@@ -375,7 +376,7 @@ func (t *target) spellings() []match {
 	case strings.ContainsAny(t.text, "*?"):
 		return nil
 	case ok && known.Canonical != "mcp":
-		return []match{{fieldKind, obstat.Text{Flavour: pattern.Full, Text: strings.Join(obstat.ToolKinds(t.text), "|")}}}
+		return []match{{fieldKind, obstat.Text{Flavour: pattern.Full, Text: strings.Join(effect.ToolKinds(t.text), "|")}}}
 	}
 	server, _ = serverTool("mcp__" + t.text) // as opencode and Copilot write it
 	return []match{{fieldServer, glued(server)}}

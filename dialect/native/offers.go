@@ -139,7 +139,7 @@ func (o *offering) command(c *effect.Command) {
 // broad tells whether a sentence hands out more than anyone means to.
 func broad(sentence string) bool {
 	r, _, ok := Sentence(sentence)
-	return !ok || obstat.Broad(&r)
+	return !ok || dialect.Broad(&r)
 }
 
 // plainWord tells whether a word may be a subcommand.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
 )
@@ -21,8 +22,8 @@ import (
 type view struct{}
 
 var (
-	_ obstat.Outliner   = view{}
-	_ obstat.PrefixView = view{}
+	_ kit.Outliner   = view{}
+	_ kit.PrefixView = view{}
 )
 
 // Unknown tells whether a question is about code, or about a command of which not everything is known.
@@ -119,7 +120,7 @@ func (w *callWalk) kind() []obstat.Subject {
 	if !w.f.Wants(fieldKind) {
 		return nil
 	}
-	return []obstat.Subject{{Field: fieldKind, Text: obstat.ToolKind(w.f.Call.Tool)}}
+	return []obstat.Subject{{Field: fieldKind, Text: effect.ToolKind(w.f.Call.Tool)}}
 }
 
 // command asks whether a command may run.
@@ -398,7 +399,7 @@ func (view) Outline(tool string) []obstat.Question {
 	case t.Shell():
 		return []obstat.Question{{Tool: "tool", Subjects: []obstat.Subject{{Field: fieldKind, Text: "shell"}, {Field: fieldKnown, Text: "yes"}}}, of("run", fieldCommand, fieldSeen, fieldKind)}
 	}
-	out := []obstat.Question{{Tool: "tool", Subjects: []obstat.Subject{{Field: fieldTool, Text: tool}, {Field: fieldKind, Text: obstat.ToolKind(tool)}}}}
+	out := []obstat.Question{{Tool: "tool", Subjects: []obstat.Subject{{Field: fieldTool, Text: tool}, {Field: fieldKind, Text: effect.ToolKind(tool)}}}}
 	switch {
 	case t.Canonical == "fetch" || t.Canonical == "search":
 		out = append(out, of("connect", fieldHost))

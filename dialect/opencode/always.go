@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/pattern"
 	"github.com/obstat/obstat/shell"
 )
@@ -70,5 +71,5 @@ func wildcard(p, text string) bool {
 // broad tells whether a pattern for the shell hands out an interpreter, a shell
 // or a program that runs others.
 func broad(p string) bool {
-	return obstat.Broad(&obstat.Rule{Tool: obstat.Is("bash"), Field: fieldPattern, Pattern: obstat.Text{Flavour: pattern.Wildcard, Text: p}, Verdict: obstat.Allow})
+	return dialect.Broad(&obstat.Rule{Tool: obstat.Is("bash"), Field: fieldPattern, Pattern: obstat.Text{Flavour: pattern.Wildcard, Text: p}, Verdict: obstat.Allow})
 }

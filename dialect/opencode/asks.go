@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/format/tree"
 )
@@ -103,7 +103,7 @@ func AsksOf(p *obstat.Program, call *obstat.Call, world obstat.World) ([]Ask, er
 func (v view) asks(f *obstat.Facts, learn bool) ([]Ask, error) {
 	c := &callView{params: v.params, f: f, learn: learn, perm: sanitize(f.Call.Tool)}
 	var err error
-	if c.args, err = dialect.Arguments(f); err != nil {
+	if c.args, err = kit.Arguments(f); err != nil {
 		return nil, err
 	}
 	t, known := tools()[f.Call.Tool]
@@ -160,7 +160,7 @@ const doomLoop = 3
 // optional returns a field that need not be there, by opencode's name for it or the
 // one that another agent's tool has.
 func (c *callView) optional(field string) (text string, there bool, err error) {
-	return dialect.Text(c.f.Call.Tool, c.args, append([]string{field}, c.fields(field)...)...)
+	return kit.Text(c.f.Call.Tool, c.args, append([]string{field}, c.fields(field)...)...)
 }
 
 // fields returns the names that another agent's tool has for a field of opencode's.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/tree"
 )
@@ -53,7 +54,7 @@ type agentConfig struct {
 
 // A reader reads files.
 type reader struct {
-	dialect.Reader
+	kit.Reader
 	order Order
 	home  string
 	// strict: the program reads the file, so mistakes that it refuses are

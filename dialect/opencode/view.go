@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
 )
@@ -47,8 +48,8 @@ func readParams(raw json.RawMessage) (params, error) {
 type view struct{ params }
 
 var (
-	_ obstat.Outliner     = view{}
-	_ obstat.SpellingView = view{}
+	_ kit.Outliner     = view{}
+	_ kit.SpellingView = view{}
 )
 
 func newView(raw json.RawMessage) (obstat.View, error) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/tree"
 )
@@ -119,7 +120,7 @@ func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 
 // Library is empty: a Program written by hand has no views, checks or predicates.
 func (Dialect) Library() *obstat.Library {
-	return &obstat.Library{Own: obstat.OwnTools("patch edit file_path")} // each file of a patch is an edit
+	return &obstat.Library{Own: kit.OwnTools("patch edit file_path")} // each file of a patch is an edit
 }
 
 // LibraryFor returns the library of the dialect that p was printed from.
@@ -134,5 +135,5 @@ func (d Dialect) LibraryFor(p *obstat.Program) *obstat.Library {
 
 // ToolNames returns the tool of a rule of a Program that was written by hand.
 func (Dialect) ToolNames(r *obstat.Rule) (names []string, open bool) {
-	return dialect.OneTool(r.Tool), false
+	return kit.OneTool(r.Tool), false
 }

@@ -58,7 +58,6 @@ var wide = map[string]int{
 	"approval":                         11,
 	"client":                           5,
 	"confine":                          3,
-	"dialect":                          8,
 	"dialect/adkfluent":                20,
 	"dialect/agentscope":               27,
 	"dialect/all":                      1,

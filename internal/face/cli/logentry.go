@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -23,7 +24,7 @@ func byKind(q ledger.Query) (ledger.Query, func(*ledger.Record) bool) {
 		return q, func(*ledger.Record) bool { return true }
 	}
 	q.Tool = "" // a tool of that name is of that kind
-	return q, func(r *ledger.Record) bool { return obstat.ToolKind(r.Tool) == kind }
+	return q, func(r *ledger.Record) bool { return effect.ToolKind(r.Tool) == kind }
 }
 
 // only leaves out records that are not wanted.

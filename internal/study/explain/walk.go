@@ -130,7 +130,7 @@ func looked(q *obstat.QuestionTrace, t *obstat.StepTrace) string {
 
 // mainSubject returns the subject that a question is about.
 func mainSubject(q *obstat.Question) obstat.Subject {
-	for _, name := range obstat.MainFields(q.Tool) {
+	for _, name := range effect.MainFields(q.Tool) {
 		for _, s := range q.Subjects {
 			if s.Field == name {
 				return s

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -170,7 +171,7 @@ type Kind struct {
 
 // kindOf returns the counts of a tool's kind.
 func kindOf(all map[string]*Kind, tool string) *Kind {
-	name := obstat.ToolKind(tool)
+	name := effect.ToolKind(tool)
 	if all[name] == nil {
 		all[name] = &Kind{Kind: name, Verdicts: map[string]int{}, Outcomes: map[string]int{}}
 	}

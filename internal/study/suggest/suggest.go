@@ -158,7 +158,7 @@ type candidate struct {
 }
 
 func (s *search) add(from []*deed, offers ...obstat.Offer) {
-	if len(offers) == 0 || slices.ContainsFunc(offers, func(o obstat.Offer) bool { return obstat.Broad(&o.Rule) }) {
+	if len(offers) == 0 || slices.ContainsFunc(offers, func(o obstat.Offer) bool { return dialect.Broad(&o.Rule) }) {
 		return
 	}
 	key := ""

@@ -1,4 +1,4 @@
-package dialect
+package kit
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/format/textedit"
 	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/pattern"
@@ -14,16 +15,18 @@ import (
 // A Reader reads the values of one file after another and keeps all that is wrong
 // with them, each problem with its place.
 type Reader struct {
-	File *File
+	File *dialect.File
 	Errs obstat.Errors
 	at   cursor
 }
 
 // Parse reads f, which all further problems are about; nil: it cannot be used.
-func (r *Reader) Parse(f *File, format textedit.Format) *tree.Node { return r.Read(f, format.Parse) }
+func (r *Reader) Parse(f *dialect.File, format textedit.Format) *tree.Node {
+	return r.Read(f, format.Parse)
+}
 
 // Read reads f like [Reader.Parse], in the format that parse knows.
-func (r *Reader) Read(f *File, parse func([]byte) (*tree.Node, []tree.Problem)) *tree.Node {
+func (r *Reader) Read(f *dialect.File, parse func([]byte) (*tree.Node, []tree.Problem)) *tree.Node {
 	r.File = f
 	root, problems := parse(f.Data)
 	r.Add(problems...)
@@ -112,15 +115,6 @@ func (r *Reader) Compiles(n *tree.Node, t obstat.Text, what string) bool {
 	return false
 }
 
-// Near is the hint for a word that is written almost like a known one, "" where
-// none is near.
-func Near(word string, known ...string) string {
-	if near, ok := tree.Nearest(word, known...); ok {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return ""
-}
-
 // Code returns a function of a [obstat.Library]: make gets the parameters of the
 // Program, read into a P.
 func Code[P, T any](make func(*P) T) func(json.RawMessage) (T, error) {
@@ -139,12 +133,12 @@ func Code[P, T any](make func(*P) T) func(json.RawMessage) (T, error) {
 // so it goes on from the place it was asked for last: counting from the start
 // for each of ten thousand rules would take minutes.
 type cursor struct {
-	file              *File
+	file              *dialect.File
 	offset, line, col int
 }
 
 // pos returns the place of a byte of f at which a character starts.
-func (c *cursor) pos(f *File, offset int) obstat.Pos {
+func (c *cursor) pos(f *dialect.File, offset int) obstat.Pos {
 	if c.file != f || offset < c.offset || bytes.HasPrefix(f.Data[c.offset:], []byte("\ufeff")) {
 		*c = cursor{file: f, line: 1, col: 1} // a byte order mark has no width at the start alone
 	}

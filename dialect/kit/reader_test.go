@@ -1,4 +1,4 @@
-package dialect
+package kit
 
 import (
 	"strings"
@@ -6,13 +6,15 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/obstat/obstat/dialect"
 )
 
 // TestCursor: a place is what counting from the start finds.
 func TestCursor(t *testing.T) {
 	piece := rapid.SampledFrom([]string{"a", "\n", "\r\n", "\r", "é", "\u4e16", "\xff", "\ufeff", "😀", " "})
 	rapid.Check(t, func(t *rapid.T) {
-		f := &File{Name: "f", Data: []byte(strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(t, "text"), ""))}
+		f := &dialect.File{Name: "f", Data: []byte(strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(t, "text"), ""))}
 		var c cursor
 		for _, at := range rapid.SliceOfN(rapid.IntRange(0, len(f.Data)+1), 1, 6).Draw(t, "offsets") {
 			if at < len(f.Data) && !utf8.RuneStart(f.Data[at]) {

@@ -1,9 +1,9 @@
-package dialect_test
+package kit_test
 
 import (
 	"testing"
 
-	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/jsonx"
 )
 
@@ -19,19 +19,19 @@ func TestText(t *testing.T) {
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
-		if text, found, err := dialect.Text("bash", args, "command", "cmd", "script"); err == nil || err.Error() != want {
+		if text, found, err := kit.Text("bash", args, "command", "cmd", "script"); err == nil || err.Error() != want {
 			t.Errorf("%s: %q %v %v", input, text, found, err)
 		}
 	}
 	for input, want := range map[string]string{`{"script":"ls"}`: "ls", `{"cmd":"a","other":"b"}`: "a"} {
 		args, _ := jsonx.Parse([]byte(input), jsonx.Options{})
-		if text, found, err := dialect.Text("bash", args, "command", "cmd", "script"); text != want || !found || err != nil {
+		if text, found, err := kit.Text("bash", args, "command", "cmd", "script"); text != want || !found || err != nil {
 			t.Errorf("%s: %q %v %v", input, text, found, err)
 		}
 	}
 	for _, input := range []string{`{}`, `{"cmd":null}`} {
 		args, _ := jsonx.Parse([]byte(input), jsonx.Options{})
-		if text, found, err := dialect.Text("bash", args, "command", "cmd"); found || err != nil {
+		if text, found, err := kit.Text("bash", args, "command", "cmd"); found || err != nil {
 			t.Errorf("%s: %q %v", input, text, err)
 		}
 	}

@@ -1,11 +1,8 @@
-package dialect
+package kit
 
 import (
 	"encoding/json"
 	"fmt"
-	"path"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -13,10 +10,6 @@ import (
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/format/tree"
 )
-
-// Slashed returns the file's name, clean and with slashes alone: `a\.claude\settings.json` is
-// `a/.claude/settings.json`.
-func (f *File) Slashed() string { return path.Clean(strings.ReplaceAll(f.Name, `\`, "/")) }
 
 // Params returns the parameters of a Program's view and checks. One that JSON cannot hold gives a
 // text that no reader takes, so that the Program does not compile.
@@ -49,7 +42,7 @@ func AddOffer(offers []obstat.Offer, list string, r obstat.Rule, text string) []
 	return append(offers, obstat.Offer{Rule: r, List: list, Scope: "always", Text: text})
 }
 
-// Outlined returns a question with fields whose texts are not known, for an [obstat.Outliner].
+// Outlined returns a question with fields whose texts are not known, for an [Outliner].
 func Outlined(tool string, fields ...string) obstat.Question {
 	q := obstat.Question{Tool: tool}
 	for _, field := range fields {
@@ -118,31 +111,37 @@ func Tables(text string) map[string][]string {
 	return out
 }
 
-// Places collects places, lowest precedence first.
-type Places []Place
-
-// Add adds files of a directory, patterns among them; "" is a directory that is not known.
-func (p *Places) Add(layer, dir string, names ...string) {
-	for _, name := range names {
-		if dir != "" {
-			at := filepath.Join(dir, filepath.FromSlash(name))
-			*p = append(*p, Place{Name: at, Glob: strings.Contains(name, "*"), Layer: layer})
+// OwnTools returns a table of own tools from lines of kinds, names and the field of the input:
+// `edit,patch Edit file_path`; "-" stands for no field. Of the field `command` it is a Command.
+func OwnTools(lines ...string) map[string]obstat.OwnTool {
+	out := map[string]obstat.OwnTool{}
+	for _, line := range lines {
+		words := strings.Fields(line)
+		t := obstat.OwnTool{Tools: strings.Split(words[1], ",")}
+		switch words[2] {
+		case "-":
+		case "command":
+			t.Command = words[2]
+		default:
+			t.Path = words[2]
+		}
+		for kind := range strings.SplitSeq(words[0], ",") {
+			out[kind] = t
 		}
 	}
+	return out
 }
 
-// Managed returns the directory of the machine's own policy: that of the system this runs on.
-func (w *Where) Managed(linux, darwin, windows string) string {
-	return filepath.Join(w.Machine, OnSystem(linux, darwin, windows))
+// Subcommand tells whether the second word of a command may say what its program does, as `push` of `git
+// push` does: it is no flag, path, host or setting.
+func Subcommand(word string) bool {
+	return word != "" && word[0] != '-' && !strings.ContainsAny(word, "./ =:'\"\\")
 }
 
-// OnSystem returns the text for the system that this runs on.
-func OnSystem(linux, darwin, windows string) string {
-	switch runtime.GOOS {
-	case "darwin":
-		return darwin
-	case "windows":
-		return windows
+// OneTool returns the one name that a tool's pattern stands for, none for a pattern.
+func OneTool(t obstat.Text) []string {
+	if t.IsZero() || t.Flavour != obstat.Is("").Flavour {
+		return nil
 	}
-	return linux
+	return []string{t.Text}
 }

@@ -1,0 +1,83 @@
+package dialect
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/pattern"
+)
+
+// Broad tells whether an allow rule would hand out more than anyone means to: a
+// shell tool as a whole, an interpreter, a shell or a program that runs others.
+func Broad(r *obstat.Rule) bool {
+	if r.Verdict != obstat.Allow {
+		return false
+	}
+	ofCommands := r.Tool.IsZero() && r.Field == "command" // whichever tool runs them
+	if !ofCommands && !aboutShells(r.Tool) {
+		return false
+	}
+	if r.Whole() {
+		return true
+	}
+	p, err := pattern.Compile(r.Pattern.Flavour, r.Pattern.Text)
+	if err != nil {
+		return true
+	}
+	prefix, exact := literal(p)
+	return !exact && (strings.TrimSpace(prefix) == "" || runsOthers(prefix))
+}
+
+// aboutShells tells whether the tools of a rule take commands: `Bash`, or `Bash|Monitor` as a pattern.
+func aboutShells(tools obstat.Text) bool {
+	if tool, known := effect.Lookup(tools.Text); known || tools.IsZero() || tools.Flavour == pattern.Exact {
+		return len(tool.Command) > 0
+	}
+	p, err := pattern.Compile(tools.Flavour, tools.Text)
+	shells := slices.Concat(effect.Names("shell"), effect.Names("powershell"))
+	return err != nil || slices.ContainsFunc(shells, func(name string) bool {
+		ok, err := p.Match(name)
+		return ok || err != nil
+	})
+}
+
+// literal returns the text that every match of p starts with, and whether there
+// is nothing else. opencode's wildcard takes both slashes for one another, so
+// that its shape has none; the text as its user wrote it is plain all the same.
+func literal(p *pattern.Pattern) (prefix string, exact bool) {
+	if p.Flavour() != pattern.Wildcard {
+		shape := p.Shape()
+		return shape.Prefix, shape.Exact
+	}
+	if i := strings.IndexAny(p.String(), "*?"); i >= 0 {
+		return p.String()[:i], false
+	}
+	return p.String(), true
+}
+
+// stand is a word that stands for whatever may follow a rule's prefix.
+const stand = "obstat-any"
+
+// runsOthers tells whether the words behind the prefix of a command would be run:
+// as a command of its own, or as code.
+func runsOthers(prefix string) bool {
+	a := effect.AnalyzeCommand(strings.TrimSpace(prefix)+" "+stand, nil)
+	for i := range a.Commands {
+		if a.Commands[i].Program == stand {
+			return true
+		}
+	}
+	for i := range a.Gaps {
+		if a.Gaps[i].Hides {
+			return true
+		}
+	}
+	for i := range a.Effects {
+		if e := &a.Effects[i]; e.Kind == effect.Code && e.Tags.Has(effect.Script) && e.Raw == stand {
+			return true
+		}
+	}
+	return false
+}
