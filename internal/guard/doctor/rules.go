@@ -70,6 +70,9 @@ func ruleCanaries(loaded []*dialect.Loaded, dir string) (out []ruleCanary) {
 	return out
 }
 
+// plainText replaces the marks of patterns by text: `rm *` is about `rm obstat-canary`.
+var plainText = strings.NewReplacer(":*", " obstat-canary", "**", "obstat-canary", "*", "obstat-canary", "?", "x")
+
 // ruleCanaryOf returns the call that a rule denies, if one can be told from it.
 func ruleCanaryOf(l *dialect.Loaded, r *obstat.Rule, dir string) (c ruleCanary, ok bool) {
 	name, _, _ := strings.Cut(r.Tool.Text, "|") // Claude Code's rules are for several names: Bash|Monitor
@@ -77,38 +80,52 @@ func ruleCanaryOf(l *dialect.Loaded, r *obstat.Rule, dir string) (c ruleCanary, 
 	if r.Verdict != obstat.Deny || !known || r.Tool.Flavour != pattern.Exact && r.Tool.Flavour != pattern.Full {
 		return c, false
 	}
-	text := strings.NewReplacer(":*", " obstat-canary", "**", "obstat-canary", "*", "obstat-canary", "?", "x").Replace(r.Pattern.Text)
-	if r.Pattern.IsZero() {
-		text = "obstat-canary"
+	c = ruleCanary{r, tool.Canonical, "obstat-canary"}
+	if !r.Pattern.IsZero() {
+		c.text = plainText.Replace(r.Pattern.Text)
 	}
-	c = ruleCanary{r, tool.Canonical, strings.TrimPrefix(text, "//")}
-	fields := map[string]string{}
+	fields := c.fields(l, name, &tool, dir)
+	if fields == nil || strings.ContainsAny(c.text, "[]{}()|\\$`<>&;") { // no plain text
+		return c, false
+	}
+	input := map[string]string{}
+	for _, f := range fields {
+		input[f] = c.text
+	}
+	b, err := json.Marshal(input)
+	if err != nil {
+		return c, false
+	}
+	d := l.Policy.Decide(&obstat.Call{Tool: name, Input: b, Dir: dir, Roots: []string{dir}, Project: dir}, nil)
+	return c, d.Verdict == obstat.Deny && d.Rule != nil && d.Rule.String() == r.String()
+}
+
+// fields returns the fields of the tool's input that get the canary's text, which it makes fit for the
+// kind of tool; nil where no such call can be told from the rule.
+func (c *ruleCanary) fields(l *dialect.Loaded, name string, tool *effect.Tool, dir string) []string {
+	all := c.rule.Pattern.IsZero()
 	switch tool.Canonical {
 	case "shell":
-		fields["command"] = c.text
+		c.text = strings.TrimPrefix(c.text, "//")
+		return []string{"command"}
 	case "write", "edit", "delete":
-		if c.text = strings.TrimPrefix(c.text, "/"); !filepath.IsAbs(text) || !strings.HasPrefix(r.Pattern.Text, "//") {
+		whole := strings.HasPrefix(c.rule.Pattern.Text, "//") // from the root, as Claude Code writes it
+		if c.text = strings.TrimPrefix(strings.TrimPrefix(c.text, "//"), "/"); !whole {
 			c.text = filepath.Join(dir, c.text)
 		}
-		for _, f := range tool.Paths {
-			if slices.Contains([]string{"file_path", "filePath", "path"}, f) {
-				fields[f] = c.text
-			}
+		if own := l.Program.Faces[obstat.FaceWrite].Field; slices.Contains(pathFields, own) {
+			return []string{own}
 		}
-		if l.Dialect.Name() == "opencode" {
-			fields = map[string]string{"filePath": c.text}
-		}
+		return slices.DeleteFunc(slices.Clone(tool.Paths), func(f string) bool { return !slices.Contains(pathFields, f) })
 	case "read":
-		if !r.Pattern.IsZero() && filepath.IsAbs(r.Pattern.Text) {
-			return c, false // whose root that is, the notation knows
+		if !all && filepath.IsAbs(c.rule.Pattern.Text) {
+			return nil // only the notation knows which root that is
 		}
 		c.text = filepath.Join(dir, c.text)
-		for _, f := range tool.Paths {
-			fields[f] = c.text
-		}
+		return tool.Paths
 	case "fetch", "search", "task", "skill", "mcp":
-		if !r.Pattern.IsZero() {
-			return c, false
+		if !all {
+			return nil
 		}
 		switch tool.Canonical {
 		case "fetch":
@@ -116,19 +133,10 @@ func ruleCanaryOf(l *dialect.Loaded, r *obstat.Rule, dir string) (c ruleCanary, 
 		case "mcp":
 			c.text = name
 		}
-		for _, f := range append(append([]string{"prompt", "query", "skill", "name"}, tool.URL...), tool.Names...) {
-			fields[f] = c.text
-		}
-	default:
-		return c, false
+		return slices.Concat([]string{"prompt", "query", "skill", "name"}, tool.URL, tool.Names)
 	}
-	if strings.ContainsAny(c.text, "[]{}()|\\$`<>&;") {
-		return c, false // no plain text
-	}
-	input, err := json.Marshal(fields)
-	if err != nil {
-		return c, false
-	}
-	d := l.Policy.Decide(&obstat.Call{Tool: name, Input: input, Dir: dir, Roots: []string{dir}, Project: dir}, nil)
-	return c, d.Verdict == obstat.Deny && d.Rule != nil && d.Rule.String() == r.String()
+	return nil
 }
+
+// pathFields are the usual names of the field with a file's path.
+var pathFields = []string{"file_path", "filePath", "path"}

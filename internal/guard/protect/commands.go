@@ -27,14 +27,8 @@ func (k *check) command(i int) *Finding {
 	return k.script(i)
 }
 
-// evaluates tells whether a command runs a text that is known only at run time.
-func (k *check) evaluates(c *effect.Command) bool {
-	switch c.Program {
-	case "eval", "trap", "source", ".":
-		return !c.Known
-	}
-	return false
-}
+// evaluates tells whether a command runs a text that is known only at run time: `eval "$x"`.
+func (k *check) evaluates(c *effect.Command) bool { return !c.Known && is("evaluates", c.Program) }
 
 // blind says how little is known of what a command does.
 type blind struct {
@@ -45,7 +39,7 @@ type blind struct {
 func (k *check) blind(i int) (b blind) {
 	c := &k.a.Commands[i]
 	b.text = !c.Catalogued || k.evaluates(c) || is("later", c.Program)
-	quiet := c.Program == "git" && !flag(c.Args(), "config", "update-index")
+	quiet := is("versions", c.Program) && !slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return is("reconfigures", w.Text) })
 	for j := range k.a.Effects {
 		e := &k.a.Effects[j]
 		if e.Command != i || e.Harmless {
@@ -107,7 +101,43 @@ const maxScripts = 3
 // script looks into the file that a command runs as code. A script of the shell is read
 // like a command; in another language it counts if it changes files and names an item.
 func (k *check) script(i int) *Finding {
-	c, name := &k.a.Commands[i], ""
+	c, name := &k.a.Commands[i], k.scriptOf(i)
+	if name == "" {
+		return nil
+	}
+	text, whole := k.content(name, maxList)
+	if says("injects", strings.ToLower(text)) {
+		return runs(name, "which may type into a person's terminal")
+	}
+	of, bare := k.spoken(lower(text)), switchIn(text)
+	program := strings.IndexByte(text[:min(len(text), 512)], 0) >= 0
+	switch {
+	case program, whole && of+bare == "":
+		return nil
+	case !whole || k.depth >= maxScripts:
+		return runs(name, "and more or longer scripts than are looked into")
+	case ofShell(c, text):
+		if f := k.run(text, c.Dir); f != nil {
+			return &Finding{Part: name, Why: "of the script " + name + ": " + f.Why}
+		}
+		return nil
+	case bare != "" && !k.startsAgent(c): // an agent's own program has all its flags in it
+		return runs(name, "which may start an agent without what guards it ("+bare+")")
+	}
+	if low := strings.ToLower(text); of != "" && (says("removing", low) || says("changing", low)) {
+		return runs(name, "which changes files and speaks of "+of)
+	}
+	return nil
+}
+
+// runs is the finding about a script.
+func runs(name, what string) *Finding {
+	return &Finding{Part: name, Why: "it runs " + name + ", " + what + "; only a person allows that"}
+}
+
+// scriptOf returns the file that a command runs as code, "" for none.
+func (k *check) scriptOf(i int) (name string) {
+	c := &k.a.Commands[i]
 	for j := range k.a.Effects {
 		if e := &k.a.Effects[j]; e.Command == i && e.Tags.Has(effect.Script) && e.Where == "" {
 			name = e.Path
@@ -116,36 +146,14 @@ func (k *check) script(i int) *Finding {
 	if name == "" && strings.Contains(c.Path, "/") && !c.Catalogued {
 		name = k.resolve(c.Dir, c.Path).Abs
 	}
-	if name == "" {
-		return nil
-	}
-	text, whole := k.content(name, maxList)
-	of, bare := k.spoken(lower(text)), switchIn(text)
-	if says("injects", strings.ToLower(text)) {
-		return &Finding{Part: name, Why: "it runs " + name + ", which may type into a person's terminal; only a person allows that"}
-	}
-	switch {
-	case strings.IndexByte(text[:min(len(text), 512)], 0) >= 0:
-		return nil // a program
-	case !whole || of+bare != "" && k.depth >= maxScripts:
-		return &Finding{Part: name, Why: "it runs " + name + ", and more or longer scripts than are looked into; only a person allows that"}
-	case of+bare == "":
-		return nil
-	}
+	return name
+}
+
+// ofShell tells whether a command runs a text as a script of the shell.
+func ofShell(c *effect.Command, text string) bool {
 	first, _, _ := strings.Cut(text, "\n")
-	if is("shell", c.Program) || c.Program == "source" || c.Program == "." || strings.HasPrefix(first, "#!") && strings.HasSuffix(strings.TrimSpace(first), "sh") {
-		if f := k.run(text, c.Dir); f != nil {
-			return &Finding{Part: name, Why: "of the script " + name + ": " + f.Why}
-		}
-		return nil
-	}
-	if bare != "" && !k.startsAgent(c) { // an agent's own program has all its flags in it
-		return &Finding{Part: name, Why: "it runs " + name + ", which may start an agent without what guards it (" + bare + "); only a person allows that"}
-	}
-	if low := strings.ToLower(text); of == "" || !says("removing", low) && !says("changing", low) {
-		return nil
-	}
-	return &Finding{Part: name, Why: "it runs " + name + ", which changes files and speaks of " + of + "; only a person allows that"}
+	named := strings.HasPrefix(first, "#!") && strings.HasSuffix(strings.TrimSpace(first), "sh")
+	return named || is("shell", c.Program) || is("sources", c.Program)
 }
 
 // run looks at a command that the call has run.
@@ -181,9 +189,9 @@ func (k *check) fed() *Finding {
 		switch {
 		case lists:
 			f = k.touches(s, c.Text, there)
-		case c.Program == "echo" || c.Program == "printf":
+		case is("prints", c.Program):
 			f = k.words(c.Args(), c.Dir)
-		case c.Program != "grep" && slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return isObstat(w.Text) }):
+		case !is("searches", c.Program) && slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return isObstat(w.Text) }):
 			f = finding(c.Text, isProgram, c.Text)
 		}
 		if f != nil {
@@ -257,10 +265,11 @@ func operands(args []shell.Word) (out []shell.Word) {
 func flag(args []shell.Word, names ...string) bool {
 	for i := range args {
 		t := args[i].Text
+		together := len(t) > 2 && t[0] == '-' && t[1] != '-'
 		for _, n := range names {
 			long := strings.HasPrefix(n, "--")
 			rest, begins := strings.CutPrefix(t, n)
-			if begins && (rest == "" || long && rest[0] == '=') || !long && len(t) > 2 && t[0] == '-' && t[1] != '-' && strings.Contains(t, n[1:]) {
+			if begins && (rest == "" || long && rest[0] == '=') || !long && together && strings.Contains(t, n[1:]) {
 				return true
 			}
 		}

@@ -15,11 +15,7 @@ func isObstat(s string) bool {
 	if len(s) > maxPath {
 		return false
 	}
-	switch strings.TrimSuffix(path.Base(fold(s)), ".exe") {
-	case "obstat", "obstat-hook":
-		return true
-	}
-	return false
+	return is("self", strings.TrimSuffix(path.Base(fold(s)), ".exe"))
 }
 
 // obstat looks at an agent that runs obstat, or that installs, replaces or removes it:
@@ -33,7 +29,7 @@ func (k *check) obstat(c *effect.Command) *Finding {
 	if own && !onlyLooks(c.Args()) {
 		return &Finding{Part: c.Text, Why: "it would change what obstat allows or has written down; only a person does that"}
 	}
-	if c.ReadOnly || c.Program == "git" {
+	if c.ReadOnly || is("versions", c.Program) {
 		return nil
 	}
 	names := slices.ContainsFunc(c.Args(), func(w shell.Word) bool {
@@ -53,18 +49,19 @@ func onlyLooks(args []shell.Word) bool {
 	if len(ops) == 0 {
 		return true // its help
 	}
-	switch command := ops[0].Text; {
+	command := ops[0].Text
+	switch {
 	case !ops[0].Known:
 		return false
 	case flag(args, "--help", "-h") || is("looks", command):
 		return true
-	case command == "log" || command == "grants": // flags before the subcommand may have values
-		return !slices.ContainsFunc(args, func(w shell.Word) bool { return !w.Known || w.Text == "trim" || w.Text == "revoke" })
-	case command == "ask":
-		return flag(args, "--list")
-	default:
-		return is("looks", command+"."+append(ops, shell.Word{})[1].Text)
+	case is("mostly", command): // flags before the subcommand may have values
+		return !slices.ContainsFunc(args, func(w shell.Word) bool { return !w.Known || is("mostly", command+"."+w.Text) })
 	}
+	if is("looks", command+"."+append(ops, shell.Word{})[1].Text) {
+		return true
+	}
+	return slices.ContainsFunc(args, func(w shell.Word) bool { return strings.HasPrefix(w.Text, "-") && is("looks", command+"."+w.Text) })
 }
 
 // changesObstat tells whether a text that nobody looks into runs obstat.
@@ -85,13 +82,14 @@ func changesObstat(text string) bool {
 // kill looks at commands that end processes.
 func (k *check) kill(c *effect.Command) *Finding {
 	hit := false
-	switch c.Program {
-	case "pkill", "skill", "killall":
+	switch {
+	case is("ends", c.Program):
 		hit = matchesObstat(c.Args())
-	case "killall5":
+	case is("endsall", c.Program):
 		hit = true
-	case "kill":
-		hit = !c.Known && k.looksForObstat() || speaks(lower(k.a.Source), "obstat") || len(c.Args()) > 1 && slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return w.Text == "-1" })
+	case is("endsone", c.Program):
+		all := len(c.Args()) > 1 && slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return w.Text == "-1" })
+		hit = all || !c.Known && k.looksForObstat() || speaks(lower(k.a.Source), "obstat")
 	default:
 		hit = !c.ReadOnly && is("manages", c.Program) && strings.Contains(lower(c.Text), "obstat")
 	}
@@ -109,6 +107,9 @@ func (k *check) looksForObstat() bool {
 	})
 }
 
+// processes are obstat's command lines.
+var processes = []string{"obstat", "obstat-hook claude-code", "/usr/local/bin/obstat hook claude-code"}
+
 // matchesObstat tells whether a pattern of processes takes obstat's.
 func matchesObstat(args []shell.Word) bool {
 	for _, w := range args {
@@ -119,7 +120,7 @@ func matchesObstat(args []shell.Word) bool {
 			continue
 		}
 		re, err := pattern.Compile(pattern.Search, "(?i)"+w.Text)
-		if err != nil || slices.ContainsFunc([]string{"obstat", "obstat-hook claude-code", "/usr/local/bin/obstat hook claude-code"}, func(process string) bool {
+		if err != nil || slices.ContainsFunc(processes, func(process string) bool {
 			ok, err := re.Match(process)
 			return ok || err != nil
 		}) {
@@ -129,14 +130,17 @@ func matchesObstat(args []shell.Word) bool {
 	return false
 }
 
-// forgets tells whether a command takes variables away.
+// forgets tells whether a command takes variables away: `unset HOME`, `env -i`.
 func forgets(c effect.Command) bool {
 	return slices.ContainsFunc(c.Args(), func(w shell.Word) bool {
-		switch c.Program {
-		case "unset":
+		switch {
+		case is("unsets", c.Program):
 			return !w.Known || is("moves", w.Text)
-		case "env":
-			return w.Text == "-" || flag([]shell.Word{w}, "-i", "-u", "--ignore-environment", "--unset")
+		case c.Program != "" && slices.ContainsFunc(lists()["clears"], func(entry string) bool {
+			program, word, _ := strings.Cut(entry, ":")
+			return program == c.Program && (word == w.Text || word != "-" && flag([]shell.Word{w}, word))
+		}):
+			return true
 		}
 		return false
 	})

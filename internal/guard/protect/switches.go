@@ -78,11 +78,11 @@ func withoutHooks(c *effect.Command) bool {
 	args := c.Args()
 	for i, w := range args {
 		name, _, assigns := strings.Cut(w.Text, "=")
+		sets := assigns && (i > 0 && is("configures", args[i-1].Text) || strings.HasPrefix(name, "--config"))
 		switch {
 		case is("bare", name), is("bare", c.Program+":"+name), w.Text == "hook":
 			return true
-		case !strings.Contains(lower(w.Text), "hooks"):
-		case !strings.ContainsAny(w.Text, " \n"), assigns && i > 0 && (args[i-1].Text == "-c" || args[i-1].Text == "--config"), assigns && strings.HasPrefix(name, "--config"):
+		case strings.Contains(lower(w.Text), "hooks") && (sets || !strings.ContainsAny(w.Text, " \n")):
 			return true
 		}
 	}

@@ -128,8 +128,7 @@ func (e *entry) covers(p string, at int) bool {
 func tokenOf(folded string) string {
 	p := strings.Trim(folded, "/")
 	first, rest, more := strings.Cut(p, "/")
-	switch first {
-	case ".config", ".local", ".cache", ".github", "etc", "var", "bin":
+	if is("common-dirs", first) {
 		if at := strings.LastIndexByte(rest, '/'); at >= 0 {
 			return rest[strings.LastIndexByte(rest[:at], '/')+1:]
 		}

@@ -138,7 +138,7 @@ func (k *check) spoken(t string) string {
 		}
 	}
 	for _, it := range k.own() {
-		if name := path.Base(it.set.Text); len(name) > 2 && speaks(t, name) && name != "config.json" && name != "config.yaml" {
+		if name := path.Base(it.set.Text); len(name) > 2 && !is("common-files", name) && speaks(t, name) {
 			return it.name + ", which guards this agent"
 		}
 	}
@@ -154,7 +154,9 @@ func speaks(text, word string) bool {
 		}
 		at += from
 		end := at + len(word)
-		if (at == 0 || !inWord(text[at-1]) || text[at-1] == '-' && strings.Contains(text[max(0, at-40):at], "${")) && (end == len(text) || !inWord(text[end])) {
+		begins := at == 0 || !inWord(text[at-1])
+		filled := at > 0 && text[at-1] == '-' && strings.Contains(text[max(0, at-40):at], "${") // ${x:-word}
+		if (begins || filled) && (end == len(text) || !inWord(text[end])) {
 			return true
 		}
 		from = at + 1
@@ -162,7 +164,8 @@ func speaks(text, word string) bool {
 }
 
 func inWord(b byte) bool {
-	return b == '_' || b == '-' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+	low := b | 0x20
+	return b == '_' || b == '-' || b >= '0' && b <= '9' || low >= 'a' && low <= 'z'
 }
 
 // code looks into code of another language that stands in the call. It is not
@@ -179,7 +182,11 @@ func (k *check) code(text, dir string) *Finding {
 	removes := says("removing", low)
 	walks := says("walking", low) && (removes || says("changing", low))
 	for i, lit := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(quotes, r) }) {
-		if i == 0 || len(lit) > maxPath || strings.ContainsAny(lit, "\n\x00 ;(") || !(walks && (lit == "." || strings.ContainsAny(lit, "*?"))) && !(removes && strings.Contains(lit, "/")) {
+		many := walks && (lit == "." || strings.ContainsAny(lit, "*?"))
+		if !many && !(removes && strings.Contains(lit, "/")) {
+			continue
+		}
+		if i == 0 || len(lit) > maxPath || strings.ContainsAny(lit, "\n\x00 ;(") {
 			continue
 		}
 		s := paths.Matching(k.resolve(dir, lit).Real)

@@ -35,13 +35,10 @@ func walk(v any, key string, depth int, visit func(key, text string)) {
 // paths under any name, in lists and in objects.
 func (k *check) input() *Finding {
 	tool := k.a.Tool
-	switch tool {
-	case "shell", "powershell":
-		if tool == "powershell" || k.a.Source == "" {
-			return k.mentions(string(k.call.Input))
-		}
-		return nil
-	case "read", "list", "glob", "grep", "search", "fetch", "task", "skill", "none", "todo", "question", "plan", "kill":
+	switch {
+	case tool == "powershell", tool == "shell" && k.a.Source == "":
+		return k.mentions(string(k.call.Input))
+	case tool == "shell", is("harmless", tool):
 		return nil
 	}
 	unknown := tool == "mcp" || tool == ""

@@ -29,24 +29,11 @@ func (k *check) effect(e *effect.Effect) *Finding {
 		return k.operands(e)
 	case e.Kind == effect.Read:
 		return k.reads(e)
-	case e.Kind != effect.Write && e.Kind != effect.Delete || e.Harmless:
-		return nil
-	case e.Formatted() || e.Recursive && is("formats", e.Program): // what a formatter writes means the same
+	case !changes(e):
 		return nil
 	}
-	how := there
-	switch {
-	case e.Tags.Has(effect.Contents):
-		how = appear
-	case e.Tags.Has(effect.Tree) && e.Unnamed:
-		how = switched
-	case e.Path == "" && e.Shape() != "":
-		how = partly
-	}
-	for i, s := range [...]paths.Set{e.Target(), e.RealTarget()} {
-		if i > 0 && s == e.Target() {
-			break // no link leads elsewhere
-		}
+	how := mannerOf(e)
+	for _, s := range targets(e) {
 		if f := k.touches(s, e.Raw, how); f != nil {
 			return f
 		}
@@ -59,13 +46,42 @@ func (k *check) effect(e *effect.Effect) *Finding {
 	return nil
 }
 
+// changes tells whether an effect may change a file's meaning: the output of a formatter, as
+// `gofmt -w .` writes it, means the same.
+func changes(e *effect.Effect) bool {
+	if e.Harmless || e.Kind != effect.Write && e.Kind != effect.Delete {
+		return false
+	}
+	return !e.Formatted() && !(e.Recursive && is("formats", e.Program))
+}
+
+func mannerOf(e *effect.Effect) manner {
+	switch {
+	case e.Tags.Has(effect.Contents):
+		return appear
+	case e.Tags.Has(effect.Tree) && e.Unnamed:
+		return switched
+	case e.Path == "" && e.Shape() != "":
+		return partly
+	}
+	return there
+}
+
+// targets returns the paths that an effect touches, and those that links lead to from there.
+func targets(e *effect.Effect) []paths.Set {
+	if real := e.RealTarget(); real != e.Target() {
+		return []paths.Set{e.Target(), real}
+	}
+	return []paths.Set{e.Target()}
+}
+
 // replaces tells whether a change of a directory changes what is in it: its modes, or what
 // it is, as `ln -sfn x .codex` does.
 func (k *check) replaces(e *effect.Effect) bool {
 	if e.Tags.Has(effect.Redirect) || e.Kind != effect.Write {
 		return false
 	}
-	into := e.Program != "ln" && k.world != nil && k.world.IsDir(e.Path) // see effect.Target
+	into := !is("replaces", e.Program) && k.world != nil && k.world.IsDir(e.Path) // see effect.Target
 	return is("modes", e.Program) || is("over", e.Program) && !into
 }
 
@@ -135,7 +151,11 @@ func (k *check) among(s paths.Set, at place, part string, how manner, below bool
 		items, known := table(), relative(s.Known(), dir)
 		for i := range items {
 			e := &items[i]
-			if e.env != "" || e.folded[0] == '/' || !strings.HasPrefix(e.folded, known) && !strings.HasPrefix(known, e.folded) || how == partly && !tells(s.Text, dir+"/"+e.folded) || !meets(s, dir, e, below) {
+			near := strings.HasPrefix(e.folded, known) || strings.HasPrefix(known, e.folded)
+			switch {
+			case e.env != "" || e.folded[0] == '/' || !near:
+				continue
+			case how == partly && !tells(s.Text, dir+"/"+e.folded), !meets(s, dir, e, below):
 				continue
 			}
 			name := at.dir + "/" + e.path
@@ -236,36 +256,36 @@ func (k *check) path(name, part string) *Finding {
 	return nil
 }
 
-// reads looks at what is read only to be changed later: a second name for a file;
-// and at the key that the ledger's digests are made with.
+// reads looks at files that are read only to be changed later, as a second name for one
+// is, and at the key that the ledger's digests are made with.
 func (k *check) reads(e *effect.Effect) *Finding {
 	if e.Tags.Has(effect.Linked) {
-		for _, s := range [...]paths.Set{e.Target(), e.RealTarget()} {
-			s.Below = s.Below || !s.IsZero() && s.Text != "/"
-			how := there
-			if e.Path == "" {
-				how, s.Below = partly, false
-			}
-			if f := k.touches(s, e.Raw, how); f != nil {
+		return k.linked(e)
+	}
+	if e.Tags.Has(effect.List) || e.Path == "" { // the name of a file that only run time knows says nothing
+		return nil
+	}
+	if slices.ContainsFunc(targets(e), k.hasKey) {
+		return &Finding{Part: e.Raw, Why: "it would read the key that the ledger is kept with; only a person allows that"}
+	}
+	return nil
+}
+
+// linked looks at a file that gets a second name: `ln obstat.json x`.
+func (k *check) linked(e *effect.Effect) *Finding {
+	for _, s := range targets(e) {
+		how := there
+		s.Below = s.Below || !s.IsZero() && s.Text != "/"
+		if e.Path == "" {
+			how, s.Below = partly, false
+		}
+		if f := k.touches(s, e.Raw, how); f != nil {
+			return f
+		}
+		if s.Below = false; s.Exact() {
+			if f := k.path(s.Text, e.Raw); f != nil {
 				return f
 			}
-			if s.Below = false; s.Exact() {
-				if f := k.path(s.Text, e.Raw); f != nil {
-					return f
-				}
-			}
-		}
-		return nil
-	}
-	if e.Tags.Has(effect.List) {
-		return nil
-	}
-	if e.Path == "" {
-		return nil // of what is known only at run time, the name says nothing
-	}
-	for _, s := range [...]paths.Set{e.Target(), e.RealTarget()} {
-		if k.hasKey(s) {
-			return &Finding{Part: e.Raw, Why: "it would read the key that the ledger is kept with; only a person allows that"}
 		}
 	}
 	return nil
@@ -291,7 +311,8 @@ func (k *check) transfers(e *effect.Effect) *Finding {
 		return nil
 	}
 	from, to := ops[len(ops)-2].Text, k.resolve(c.Dir, ops[len(ops)-1].Text).Real
-	if flag(c.Args(), "--recursive", "-r") || c.Program == "rclone" || ops[0].Text == "sync" || ops[1].Text == "sync" {
+	whole := is("syncs", c.Program) || is("syncs", ops[0].Text) || is("syncs", ops[1].Text)
+	if whole || flag(c.Args(), "--recursive", "-r") {
 		return k.touches(paths.Under(to), c.Text, appear)
 	}
 	return k.touches(paths.Exactly(to+"/"+from[strings.LastIndexAny(from, "/:")+1:]), c.Text, there)
