@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+
+	"github.com/obstat/obstat/agent"
 )
 
 // An Agent is one of the agents, at one version.
@@ -14,47 +17,39 @@ type Agent struct {
 	Title   string // as people call it
 	Package string // as npm calls it
 	Version string
-	driver  driver
+	driver  *driver
 	// asks: the agent is started so that it would ask by itself, and refuse without
 	// an answer.
 	asks bool
 }
 
-// A driver knows one agent: its settings, its command line, its tools' names.
-type driver interface {
-	// setup writes the agent's own settings, before obstat's hook is installed.
-	setup(r *run) error
-	// command is how the agent is started on a prompt, and the variables for it.
-	command(r *run, prompt string) (args, env []string, err error)
-	// calls are the tool calls for an action.
-	calls(a action) []Call
-	// entry is where the installer writes the hook.
-	entry() entry
-}
-
-// An entry is a hook in an agent's settings.
-type entry struct {
-	file           string // below home
-	timeout, short string // how long the agent waits: where that stands, and three seconds instead
-	flags          []string
-	asking         []string // further flags that bring asks of a headless run to obstat ask
-	// userOnly: the agent does not run hooks of a project that is not trusted, and
-	// obstat does not install them there.
-	userOnly bool
-}
-
-// Agents returns the agents that can be driven, at the versions that were tried.
+// Agents returns the agents that can be driven, at the versions that package agent describes.
 func Agents() []Agent {
-	return []Agent{
-		{"claude-code", "", "Claude Code", "@anthropic-ai/claude-code", "2.1.326", claudeCode{"bypassPermissions"}, false},
-		{"claude-code", "default-mode", "Claude Code, default mode", "@anthropic-ai/claude-code", "2.1.326", claudeCode{"default"}, true},
-		{"codex", "", "Codex", "@openai/codex", "0.169.0", codex{"gpt-5.5"}, false},
-		{"codex", "code-mode", "Codex, code mode", "@openai/codex", "0.169.0", codexCode{codex{"gpt-6-sol"}}, false},
-		{"gemini", "", "Gemini CLI", "@google/gemini-cli", "0.61.0", geminiCLI{}, false},
-		{"opencode", "", "opencode", "opencode-ai", "1.18.33", openCode{}, false},
-		{"copilot", "", "Copilot CLI", "@github/copilot", "1.0.102", copilot{}, false},
-		{"qwen", "", "Qwen Code", "@qwen-code/qwen-code", "0.24.4", qwenCode{}, false},
+	all := []Agent{
+		{Name: agent.ClaudeCode, Package: "@anthropic-ai/claude-code", driver: claudeCode("bypassPermissions")},
+		{Name: agent.ClaudeCode, Way: "default-mode", Package: "@anthropic-ai/claude-code", driver: claudeCode("default"), asks: true},
+		{Name: agent.Codex, Package: "@openai/codex", driver: codex("gpt-5.5")},
+		{Name: agent.Codex, Way: "code-mode", Package: "@openai/codex", driver: codexCode()},
+		{Name: agent.Gemini, Package: "@google/gemini-cli", driver: geminiCLI()},
+		{Name: agent.OpenCode, Package: "opencode-ai", driver: openCode()},
+		{Name: agent.Copilot, Package: "@github/copilot", driver: copilot()},
+		{Name: agent.Qwen, Package: "@qwen-code/qwen-code", driver: qwenCode()},
 	}
+	for i := range all {
+		a := &all[i]
+		known := agent.Of(a.Name)
+		a.Title = known.Title
+		if a.Version, _ = known.Covers(); a.Way != "" {
+			a.Title += ", " + strings.ReplaceAll(a.Way, "-", " ")
+		}
+	}
+	return all
+}
+
+// agentOf returns the first of an agent's ways of working.
+func agentOf(name string) *Agent {
+	all := Agents()
+	return &all[slices.IndexFunc(all, func(a Agent) bool { return a.Name == name })]
 }
 
 // id tells agents and their ways of working apart.

@@ -71,7 +71,7 @@ type field struct {
 	// over are the modes with a reviewer that a rule of obstat's can name.
 	over []string
 	// drive returns the driver for a cell.
-	drive func(c *Cell) driver
+	drive func(c *Cell) *driver
 	// asked are words of a result that say that the agent would have asked; a bar is an or.
 	asked string
 	// firm are the modes that are for changing nothing: where they would ask, it is for another mode.

@@ -8,16 +8,6 @@ import (
 	"github.com/obstat/obstat/approval"
 )
 
-// A talker is a driver of an agent that can be started on a terminal.
-type talker interface {
-	// talk is how the agent is started on a terminal with a prompt, and the variables for it.
-	talk(r *run, prompt string) (args, env []string, err error)
-	dialog() dialog
-}
-
-// terminal is what an agent is told of the screen that it draws on.
-const terminal = "TERM=xterm-256color"
-
 // A dialog is the question that an agent shows for a call that obstat asks about. The zero dialog is that of
 // an agent that cannot ask: its asks come to obstat ask.
 type dialog struct {
@@ -32,10 +22,7 @@ type dialog struct {
 type step struct{ shows, keys string }
 
 // asksHere tells whether the agent's own question is what a scenario on a terminal is about.
-func (s *scenario) asksHere(a *Agent) bool {
-	t, ok := a.driver.(talker)
-	return s.tty && ok && t.dialog().shows != ""
-}
+func (s *scenario) asksHere(a *Agent) bool { return s.tty && a.driver.dialog.shows != "" }
 
 // keys returns the keys for the scenario's answer; "" where there is none.
 func (s *scenario) keys(d *dialog) string {

@@ -1,9 +1,10 @@
 package agents
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/obstat/obstat/agent"
 )
 
 // usualKinds are the kinds of call that every agent can make.
@@ -11,36 +12,74 @@ func usualKinds() []string {
 	return []string{kindRead, kindTouch, kindCreate, kindEdit, kindMCP, kindOutside, kindStray}
 }
 
-// fieldOf returns what can be combined for an agent.
+// fieldOf returns the combinations for an agent.
 func fieldOf(agent string) *field {
 	fields := fieldsOf()
 	return &fields[slices.IndexFunc(fields, func(f field) bool { return f.agent == agent })]
 }
 
-// fieldsOf returns what can be combined, agent by agent.
+// A ruleForm is how an agent's users write their own rules.
+type ruleForm struct {
+	// file below home gets the text, with VERDICT and ABOUT filled in; without one the text is a flag.
+	file, text       string
+	deny, ask, allow string // the verdicts
+	// about are the words for the call by its kind: commands that read and that write, a server's tool,
+	// and files, outside of the project and elsewhere.
+	reads, writes, mcp, files, outside string
+}
+
+// write adds the rule of a cell to the agent's settings or command line.
+func (f *ruleForm) write(c *Cell, d *driver) {
+	verdict := map[string]string{ruleDeny: f.deny, ruleAsk: f.ask, ruleAllow: f.allow}[c.Rule]
+	if verdict == "" {
+		return
+	}
+	text := strings.NewReplacer("VERDICT", verdict, "ABOUT", f.about(c.Kind)).Replace(f.text)
+	if f.file == "" {
+		d.headless += " " + text
+		return
+	}
+	d.files[f.file] = text
+}
+
+func (f *ruleForm) about(kind string) string {
+	switch kind {
+	case kindRead:
+		return f.reads
+	case kindTouch, kindStray:
+		return f.writes
+	case kindMCP:
+		return f.mcp
+	case kindOutside:
+		if f.outside != "" {
+			return f.outside
+		}
+	}
+	return f.files
+}
+
+// fieldsOf returns the combinations, agent by agent.
 func fieldsOf() []field {
 	four := []string{ruleNone, ruleDeny, ruleAsk, ruleAllow}
 	return []field{
-		{agent: "claude-code", rules: four, kinds: usualKinds(), over: []string{autoFlagged, autoGarbled, autoSilent},
-			modes: []string{"default", "plan", "acceptEdits", "dontAsk", "bypassPermissions", autoAllows, autoFlagged, autoGarbled, autoSilent},
-			asked: "haven't granted it|needs approval|in don't ask mode", firm: []string{"plan"},
-			drive: func(c *Cell) driver { return claudeIn{claudeCode{claudeMode(c.Mode)}, c} }},
-		{agent: "codex", rules: four, kinds: append(usualKinds(), kindEscalate), over: []string{reviewDenies, reviewGarbled}, judged: true,
-			modes: []string{codexReadOnly, codexWorkspace, codexDanger, codexBypass, reviewAllows, reviewDenies, reviewGarbled, codexAsksRead, codexAsksWork},
-			asked: "user rejected MCP tool call|MCP tool call requires approval", rulable: codexRulable,
-			drive: func(c *Cell) driver { return codexIn{codex{"gpt-5.5"}, c} }},
-		{agent: "gemini", rules: four, kinds: usualKinds(),
-			modes: []string{"default", "auto_edit", "yolo", "plan"},
-			asked: "requires user confirmation|non-interactive mode", firm: []string{"plan"},
-			drive: func(c *Cell) driver { return geminiIn{geminiCLI{}, c} }},
-		{agent: "copilot", rules: []string{ruleNone, ruleDeny, ruleAllow}, kinds: usualKinds(),
+		{agent: agent.ClaudeCode, rules: four, kinds: usualKinds(), over: []string{autoFlagged, autoGarbled, autoSilent},
+			modes: []string{"default", "plan", "acceptEdits", "dontAsk", "bypassPermissions", autoAllows, autoFlagged,
+				autoGarbled, autoSilent},
+			asked: "haven't granted it|needs approval|in don't ask mode", firm: []string{"plan"}, drive: claudeIn},
+		{agent: agent.Codex, rules: four, kinds: append(usualKinds(), kindEscalate), over: []string{reviewDenies, reviewGarbled},
+			modes: []string{codexReadOnly, codexWorkspace, codexDanger, codexBypass, reviewAllows, reviewDenies, reviewGarbled,
+				codexAsksRead, codexAsksWork},
+			asked:  "user rejected MCP tool call|MCP tool call requires approval",
+			judged: true, rulable: codexRulable, drive: codexIn},
+		{agent: agent.Gemini, rules: four, kinds: usualKinds(), modes: []string{"default", "auto_edit", "yolo", "plan"},
+			asked: "requires user confirmation|non-interactive mode", firm: []string{"plan"}, drive: geminiIn},
+		{agent: agent.Copilot, rules: []string{ruleNone, ruleDeny, ruleAllow}, kinds: usualKinds(),
 			modes: []string{"default", copilotTools, copilotAll, copilotPlan},
 			asked: "no interactive user response|could not request permission", firm: []string{copilotPlan}, walled: true,
-			drive: func(c *Cell) driver { return copilotIn{copilot{}, c} }},
-		{agent: "opencode", rules: four, kinds: usualKinds(),
+			drive: copilotIn},
+		{agent: agent.OpenCode, rules: four, kinds: usualKinds(),
 			modes: []string{"build", "build, --auto", "plan", "agent that denies", "agent that asks"},
-			asked: "user rejected permission|permission requested|auto-reject", firm: []string{"plan"},
-			drive: func(c *Cell) driver { return openCodeIn{openCode{}, c} }},
+			asked: "user rejected permission|permission requested|auto-reject", firm: []string{"plan"}, drive: openCodeIn},
 	}
 }
 
@@ -52,105 +91,35 @@ const (
 	autoSilent  = "auto, no verdict"
 )
 
-func claudeMode(mode string) string {
-	mode, _, _ = strings.Cut(mode, ",")
-	return mode
+var claudeRules = ruleForm{file: ".claude/settings.json", text: `{"permissions": {"VERDICT": [ABOUT]}}`,
+	deny: "deny", ask: "ask", allow: "allow",
+	reads: `"Bash(cat *)"`, writes: `"Bash(touch *)"`, mcp: `"mcp__` + serverName + `__touch"`, files: `"Edit", "Write"`}
+
+// claudeIn is Claude Code in a cell. Its model is one that has the auto mode.
+func claudeIn(c *Cell) *driver {
+	mode, _, _ := strings.Cut(c.Mode, ",")
+	d := claudeCode(mode)
+	d.headless = strings.Replace(d.headless, "claude-sonnet-4-5", "claude-opus-5", 1)
+	d.verdict = map[string]string{autoAllows: classifierAllows, autoFlagged: classifierFlags, autoGarbled: classifierGarbled}[c.Mode]
+	claudeRules.write(c, d)
+	return d
 }
 
-// A reviewed driver is of an agent whose model also speaks for a reviewer.
-type reviewed interface{ verdict() string }
-
-// claudeIn is Claude Code in a cell.
-type claudeIn struct {
-	claudeCode
-	cell *Cell
-}
-
-func (c claudeIn) verdict() string {
-	return map[string]string{autoAllows: classifierAllows, autoFlagged: classifierFlags, autoGarbled: classifierGarbled}[c.cell.Mode]
-}
-
-func (c claudeIn) setup(r *run) error {
-	if err := c.claudeCode.setup(r); err != nil {
-		return err
-	}
-	list := map[string]string{ruleDeny: "deny", ruleAsk: "ask", ruleAllow: "allow"}[c.cell.Rule]
-	if list == "" {
-		return nil
-	}
-	rules := map[string][]string{kindRead: {"Bash(cat *)"}, kindTouch: {"Bash(touch *)"}, kindStray: {"Bash(touch *)"},
-		kindMCP: {"mcp__" + serverName + "__touch"}}[c.cell.Kind]
-	if rules == nil {
-		rules = []string{"Edit", "Write"}
-	}
-	return r.writeJSON(r.home(".claude/settings.json"), object{"permissions": object{list: rules}})
-}
-
-func (c claudeIn) command(r *run, prompt string) (args, env []string, err error) {
-	args, env, err = c.claudeCode.command(r, prompt)
-	for i := range args {
-		if args[i] == "claude-sonnet-4-5" { // which has no auto mode
-			args[i] = "claude-opus-5"
-		}
-	}
-	return args, env, err
-}
-
-func (c claudeIn) calls(a action) []Call {
-	if a.do == doEdit {
-		return []Call{{Tool: "Read", Args: object{"file_path": a.path}},
-			{Tool: "Edit", Args: object{"file_path": a.path, "old_string": editFrom, "new_string": editTo}}}
-	}
-	return c.claudeCode.calls(a)
-}
+var geminiRules = ruleForm{file: ".gemini/policies/own.toml", text: "[[rule]]\nABOUT\ndecision = \"VERDICT\"\npriority = 500\n",
+	deny: "deny", ask: "ask_user", allow: "allow",
+	reads:  "toolName = \"run_shell_command\"\ncommandPrefix = \"cat\"",
+	writes: "toolName = \"run_shell_command\"\ncommandPrefix = \"touch\"",
+	mcp:    "toolName = \"touch\"\nmcpName = \"" + serverName + `"`,
+	files:  `toolName = ["write_file", "replace"]`}
 
 // geminiIn is Gemini CLI in a cell.
-type geminiIn struct {
-	geminiCLI
-	cell *Cell
-}
-
-func (g geminiIn) setup(r *run) error {
-	if err := g.geminiCLI.setup(r); err != nil {
-		return err
-	}
-	if err := r.replace(r.home(".gemini/settings.json"), `"trust": true`, `"trust": false`); err != nil {
-		return err
-	}
-	decision := map[string]string{ruleDeny: "deny", ruleAsk: "ask_user", ruleAllow: "allow"}[g.cell.Rule]
-	if decision == "" {
-		return nil
-	}
-	var rule string
-	switch g.cell.Kind {
-	case kindRead:
-		rule = "toolName = \"run_shell_command\"\ncommandPrefix = \"cat\""
-	case kindTouch, kindStray:
-		rule = "toolName = \"run_shell_command\"\ncommandPrefix = \"touch\""
-	case kindMCP:
-		rule = fmt.Sprintf("toolName = \"touch\"\nmcpName = %q", serverName)
-	default:
-		rule = `toolName = ["write_file", "replace"]`
-	}
-	return r.write(r.home(".gemini/policies/own.toml"), fmt.Sprintf("[[rule]]\n%s\ndecision = %q\npriority = 500\n", rule, decision))
-}
-
-func (g geminiIn) command(r *run, prompt string) (args, env []string, err error) {
-	args, env, err = g.geminiCLI.command(r, prompt)
-	for i := range args {
-		if args[i] == "yolo" {
-			args[i] = g.cell.Mode
-		}
-	}
-	return args, env, err
-}
-
-func (g geminiIn) calls(a action) []Call {
-	if a.do == doEdit {
-		return []Call{{Tool: "read_file", Args: object{"file_path": a.path}}, {Tool: "replace",
-			Args: object{"file_path": a.path, "old_string": editFrom, "new_string": editTo, "instruction": "a step of the script"}}}
-	}
-	return g.geminiCLI.calls(a)
+func geminiIn(c *Cell) *driver {
+	d := geminiCLI()
+	const file = ".gemini/settings.json"
+	d.files[file] = strings.Replace(d.files[file], `"trust": true`, `"trust": false`, 1)
+	d.headless = strings.Replace(d.headless, "yolo", c.Mode, 1)
+	geminiRules.write(c, d)
+	return d
 }
 
 // The modes of Copilot CLI.
@@ -160,95 +129,89 @@ const (
 	copilotPlan  = "--plan --allow-all-tools"
 )
 
+var copilotRules = ruleForm{text: "VERDICT=ABOUT", deny: "--deny-tool", allow: "--allow-tool",
+	reads: "shell(cat:*)", writes: "shell(touch:*)", mcp: serverName + "(touch)", files: "write"}
+
 // copilotIn is Copilot CLI in a cell.
-type copilotIn struct {
-	copilot
-	cell *Cell
-}
-
-func (c copilotIn) command(r *run, prompt string) (args, env []string, err error) {
-	args, env, err = c.copilot.command(r, prompt)
-	if err != nil {
-		return nil, nil, err
+func copilotIn(c *Cell) *driver {
+	d := copilot()
+	d.headless = strings.TrimSuffix(d.headless, " "+copilotAll)
+	if c.Mode != "default" {
+		d.headless += " " + c.Mode
 	}
-	args = args[:4:4]
-	if c.cell.Mode != "default" {
-		args = append(args, strings.Fields(c.cell.Mode)...)
-	}
-	flag := map[string]string{ruleDeny: "--deny-tool", ruleAllow: "--allow-tool"}[c.cell.Rule]
-	if flag == "" {
-		return args, env, err
-	}
-	rule := map[string]string{kindRead: "shell(cat:*)", kindTouch: "shell(touch:*)", kindStray: "shell(touch:*)", kindMCP: serverName + "(touch)"}[c.cell.Kind]
-	if rule == "" {
-		rule = "write"
-	}
-	return append(args, flag+"="+rule), env, err
-}
-
-func (c copilotIn) calls(a action) []Call {
-	if a.do == doEdit {
-		return []Call{{Tool: "view", Args: object{"path": a.path}},
-			{Tool: "edit", Args: object{"path": a.path, "old_str": editFrom, "new_str": editTo}}}
-	}
-	return c.copilot.calls(a)
+	copilotRules.write(c, d)
+	return d
 }
 
 // openCodeIn is opencode in a cell.
-type openCodeIn struct {
-	openCode
-	cell *Cell
+func openCodeIn(c *Cell) *driver {
+	rules := ruleForm{reads: `{"bash": {"cat *": "V"}}`, writes: `{"bash": {"touch *": "V"}}`, mcp: `{"` + serverName + `_touch": "V"}`,
+		files: `{"edit": "V"}`, outside: `{"edit": "V", "external_directory": "V"}`}
+	about := rules.about(c.Kind)
+	if c.Kind == kindStray {
+		about = `{"bash": {"touch *": "V"}, "external_directory": "V"}`
+	}
+	of := func(verdict string) string { return strings.ReplaceAll(about, `"V"`, `"`+verdict+`"`) }
+	own, agents := "{}", "{}"
+	if verdict := map[string]string{ruleDeny: "deny", ruleAsk: "ask", ruleAllow: "allow"}[c.Rule]; verdict != "" {
+		own = of(verdict)
+	}
+	if verdict := map[string]string{"agent that denies": "deny", "agent that asks": "ask"}[c.Mode]; verdict != "" {
+		agents = `{"careful": {"mode": "primary", "prompt": "Be careful.", "permission": ` + of(verdict) + `}}`
+	}
+	d := openCode()
+	const file = ".config/opencode/opencode.json"
+	d.files[file] = strings.Replace(d.files[file], `"permission": {"*": "allow"}`, `"permission": `+own+`, "agent": `+agents, 1)
+	flags := map[string]string{"build, --auto": " --auto", "plan": " --agent plan", "agent that denies": " --agent careful",
+		"agent that asks": " --agent careful"}[c.Mode]
+	d.headless = strings.Replace(d.headless, " --auto", flags, 1)
+	return d
 }
 
-func (o openCodeIn) setup(r *run) error {
-	if err := o.openCode.setup(r); err != nil {
-		return err
-	}
-	verdict := map[string]string{ruleDeny: "deny", ruleAsk: "ask", ruleAllow: "allow"}[o.cell.Rule]
-	own := object{}
-	if verdict != "" {
-		own = o.about(verdict)
-	}
-	of := map[string]string{"agent that denies": "deny", "agent that asks": "ask"}[o.cell.Mode]
-	agents := object{}
-	if of != "" {
-		agents["careful"] = object{"mode": "primary", "prompt": "Be careful.", "permission": o.about(of)}
-	}
-	return r.editJSON(r.home(".config/opencode/opencode.json"), func(v object) { v["permission"], v["agent"] = own, agents })
+// The modes of Codex: `codex exec` with a sandbox, which never asks; with its reviewer, by the reviewer's
+// verdict; and its app-server, which asks the client.
+const (
+	codexReadOnly  = "read-only, never asks"
+	codexWorkspace = "workspace-write, never asks"
+	codexDanger    = "danger-full-access, never asks"
+	codexBypass    = "no sandbox, no approvals"
+	reviewAllows   = "auto-review, reviewer allows"
+	reviewDenies   = "auto-review, reviewer denies"
+	reviewGarbled  = "auto-review, verdict garbled"
+	codexAsksRead  = "read-only, on request"
+	codexAsksWork  = "workspace-write, on request"
+)
+
+// codexRulable: its rules are about commands and about tools of servers, not about patches.
+func codexRulable(kind, _ string) bool {
+	return kind != kindCreate && kind != kindEdit && kind != kindOutside
 }
 
-// about is a permission for the cell's kind of call.
-func (o openCodeIn) about(verdict string) object {
-	switch o.cell.Kind {
-	case kindRead:
-		return object{"bash": object{"cat *": verdict}}
-	case kindTouch:
-		return object{"bash": object{"touch *": verdict}}
-	case kindStray:
-		return object{"bash": object{"touch *": verdict}, "external_directory": verdict}
-	case kindMCP:
-		return object{serverName + "_touch": verdict}
-	case kindOutside:
-		return object{"edit": verdict, "external_directory": verdict}
-	}
-	return object{"edit": verdict}
-}
+var codexRules = ruleForm{file: ".codex/rules/default.rules", text: `prefix_rule(pattern=["ABOUT"], decision="VERDICT")` + "\n",
+	deny: "forbidden", ask: "prompt", allow: "allow", reads: "cat", writes: "touch", files: "touch"}
 
-func (o openCodeIn) command(r *run, prompt string) (args, env []string, err error) {
-	args, env, err = o.openCode.command(r, prompt)
-	if err != nil {
-		return nil, nil, err
+// codexIn is Codex in a cell.
+func codexIn(c *Cell) *driver {
+	d := codex("gpt-5.5")
+	d.verdict = map[string]string{reviewAllows: `{"outcome":"allow"}`, reviewGarbled: "perhaps",
+		reviewDenies: `{"risk_level":"critical","user_authorization":"low","outcome":"deny","rationale":"the script says so"}`}[c.Mode]
+	if c.Kind == kindMCP {
+		const tool = "\n[mcp_servers." + serverName + ".tools.touch]\napproval_mode = "
+		d.files[".codex/config.toml"] += map[string]string{ruleDeny: "disabled_tools = [\"touch\"]\n",
+			ruleAsk: tool + "\"prompt\"\n", ruleAllow: tool + "\"approve\"\n"}[c.Rule]
+	} else {
+		codexRules.write(c, d)
 	}
-	flags := map[string][]string{"build, --auto": {"--auto"}, "plan": {"--agent", "plan"}, "agent that denies": {"--agent", "careful"},
-		"agent that asks": {"--agent", "careful"}}[o.cell.Mode]
-	out := append([]string{args[0], "run"}, flags...)
-	return append(out, args[3:]...), env, nil
-}
-
-func (o openCodeIn) calls(a action) []Call {
-	if a.do == doEdit {
-		return []Call{{Tool: "read", Args: object{"filePath": a.path}},
-			{Tool: "edit", Args: object{"filePath": a.path, "oldString": editFrom, "newString": editTo}}}
+	sandbox, _, _ := strings.Cut(c.Mode, ",")
+	switch c.Mode {
+	case codexBypass:
+		return d
+	case codexAsksRead, codexAsksWork:
+		d.headless = "{LAB} codex-client {PROGRAM} {CWD} " + sandbox + " {PROMPT}"
+		return d
+	case reviewAllows, reviewDenies, reviewGarbled:
+		sandbox = `workspace-write -c approvals_reviewer="auto_review" -c approval_policy="on-request"`
 	}
-	return o.openCode.calls(a)
+	d.headless = strings.Replace(d.headless, codexUnbound, "-s "+sandbox, 1)
+	return d
 }

@@ -54,7 +54,7 @@ func (s *scenario) try(a *Agent, r *run) Result {
 		res.Note = "it cannot be installed"
 		return res
 	}
-	if s.project && a.driver.entry().userOnly {
+	if s.project && a.driver.entry.userOnly {
 		res.Note = "obstat installs this hook for the user only: the agent skips a project's hooks without a word unless the folder is trusted"
 		return res
 	}
@@ -65,7 +65,7 @@ func (s *scenario) try(a *Agent, r *run) Result {
 	}
 	defer model.Close()
 	r.model = model
-	r.hook = "home/" + a.driver.entry().file
+	r.hook = "home/" + a.driver.entry.file
 	if r.keep {
 		model.dump = r.dir
 	}
@@ -101,7 +101,7 @@ func (s *scenario) try(a *Agent, r *run) Result {
 	}
 	s.judge(&res, a, r, hung && !s.dies)
 	if here && res.Broken == "" && res.Outcome != outNotDriven {
-		if d := a.driver.(talker).dialog(); r.asked != s.times(&d) {
+		if r.asked != s.times(&a.driver.dialog) {
 			res.Broken = fmt.Sprintf("the agent asked %d times", r.asked)
 		}
 	}
@@ -116,19 +116,20 @@ func (s *scenario) try(a *Agent, r *run) Result {
 // scenario's promise.
 func (s *scenario) judge(res *Result, a *Agent, r *run, hung bool) {
 	ran := s.ran(r)
-	told := r.model.Results(MainMarker)
+	main := r.model.Results(MainMarker)
+	told := main
 	if s.sub != nil {
 		told = r.model.Results(SubMarker)
 	}
 	switch {
-	case hung && !ran:
-		res.Outcome = outHung
 	case ran:
 		res.Outcome = outRan
+	case hung:
+		res.Outcome = outHung
 	case s.dies, r.asked > 0 && len(told) == 0: // killed, or its turn ended with a no
 		res.Outcome = outBlocked
 		return
-	case len(told) == 0 && len(r.model.Results(MainMarker)) == 0:
+	case len(told) == 0 && len(main) == 0:
 		res.Outcome, res.Note = outNotDriven, "the model never heard back from its first call"
 		res.Detail = r.lastLines()
 		return
@@ -136,27 +137,37 @@ func (s *scenario) judge(res *Result, a *Agent, r *run, hung bool) {
 		res.Outcome = outBlocked
 	}
 	if len(told) == 0 { // the subagent was never heard of
-		told = r.model.Results(MainMarker)
+		told = main
 	}
 	words := strings.Join(told, "\n")
-	switch {
-	case s.want == either || (s.hook == never || s.hook == inFront) && a.asks:
-	case hung:
-		res.Broken = "the agent hung, and was ended"
-	case s.want == mustRun && !ran:
-		res.Broken = "it did not run"
-	case s.want == mustBlock && ran:
-		res.Broken = "it ran"
-	case s.says != "" && r.asked == 0 && !slices.ContainsFunc(strings.Split(s.says, "|"), func(w string) bool { return strings.Contains(words, w) }):
-		res.Broken = fmt.Sprintf("it did not run, but %q was not the reason", s.says)
-	case s.name == atOnceName && !(there("project/one.txt")(r) && there("project/two.txt")(r)):
-		res.Broken = "the allowed ones did not run"
-	case s.goesOn() && !there(path.Join("project", s.at, "after.txt"))(r):
-		res.Broken, words = "the agent did not go on afterwards", strings.Join(r.model.Results(MainMarker), "\n")
+	if s.want == either || (s.hook == never || s.hook == inFront) && a.asks {
+		return
+	}
+	if res.Broken = s.broken(r, words, ran, hung); res.Broken == "" && s.goesOn() &&
+		!there(path.Join("project", s.at, "after.txt"))(r) {
+		res.Broken, words = "the agent did not go on afterwards", strings.Join(main, "\n")
 	}
 	if res.Broken != "" {
 		res.Detail = "the model was told " + clip(words)
 	}
+}
+
+// broken says which promise about the call did not hold, "" if all did.
+func (s *scenario) broken(r *run, words string, ran, hung bool) string {
+	said := func(w string) bool { return strings.Contains(words, w) }
+	switch {
+	case hung:
+		return "the agent hung, and was ended"
+	case s.want == mustRun && !ran:
+		return "it did not run"
+	case s.want == mustBlock && ran:
+		return "it ran"
+	case s.says != "" && r.asked == 0 && !slices.ContainsFunc(strings.Split(s.says, "|"), said):
+		return fmt.Sprintf("it did not run, but %q was not the reason", s.says)
+	case s.name == atOnceName && !(there("project/one.txt")(r) && there("project/two.txt")(r)):
+		return "the allowed ones did not run"
+	}
+	return ""
 }
 
 func clip(s string) string {

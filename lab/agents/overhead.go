@@ -10,11 +10,7 @@ import (
 	"time"
 )
 
-// A yesSayer is a driver that can put a hook in obstat's place that only says yes, for a whole run; in
-// the others the program of the hook's entry is another one for some of the calls.
-type yesSayer interface{ sayYes(r *run) error }
-
-// rounds is how often each of the two is run with a yesSayer, in turns: what else the machine does
+// rounds is how often each of the two is run with a driver that has a hook that says yes, in turns: what else the machine does
 // then falls on both.
 const rounds = 3
 
@@ -24,7 +20,7 @@ func (o *options) compare(agents []Agent, newRun func(*Agent, int) *run) error {
 	for i := range agents {
 		a := &agents[i]
 		took := map[bool][]time.Duration{}
-		_, whole := a.driver.(yesSayer)
+		whole := a.driver.yes != ""
 		for round := range 2 * rounds {
 			n++
 			r := newRun(a, n)
@@ -73,7 +69,7 @@ func (o *options) timed(a *Agent, r *run, whole, obstat bool) (map[bool][]time.D
 		return nil, err
 	}
 	defer model.Close()
-	r.model, r.hook = model, "home/"+a.driver.entry().file
+	r.model, r.hook = model, "home/"+a.driver.entry.file
 	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
 	defer cancel()
 	if err := r.prepare(ctx, a, s); err != nil {
@@ -86,7 +82,7 @@ func (o *options) timed(a *Agent, r *run, whole, obstat bool) (map[bool][]time.D
 			return nil, err
 		}
 	} else if !obstat {
-		if err := a.driver.(yesSayer).sayYes(r); err != nil {
+		if err := r.write(r.home(a.driver.entry.file), a.driver.yes); err != nil {
 			return nil, err
 		}
 	}

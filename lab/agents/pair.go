@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -67,9 +66,7 @@ func (f *field) play(c *Cell, a Agent, r *run, with bool) (*Half, error) {
 		return nil, err
 	}
 	defer model.Close()
-	if v, ok := a.driver.(reviewed); ok {
-		model.verdict = v.verdict()
-	}
+	model.verdict = a.driver.verdict
 	r.model = model
 	if r.keep {
 		model.dump = r.dir
@@ -166,20 +163,6 @@ func (c *Cell) policyFile(programs map[string]string) (name, text string) {
 		return "obstat.json", programs[c.Agent]
 	}
 	return "", ""
-}
-
-// editJSON changes a file of settings.
-func (r *run) editJSON(name string, do func(object)) error {
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	v := object{}
-	if err := json.Unmarshal(b, &v); err != nil {
-		return err
-	}
-	do(v)
-	return r.writeJSON(name, v)
 }
 
 // overText allows everything over an agent's own reviewers.

@@ -31,7 +31,10 @@ func PairAgents() []string {
 }
 
 // ReadPairs reads the pairs of an agent.
-func ReadPairs(name string) ([]Pair, error) {
+func ReadPairs(name string) ([]Pair, error) { return readGzip[Pair](name) }
+
+// readGzip reads compressed lines of JSON.
+func readGzip[T any](name string) (out []T, err error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
@@ -40,27 +43,26 @@ func ReadPairs(name string) ([]Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []Pair
-	var bad error
 	eachLine(z, func(line string) {
-		var p Pair
-		if err := json.Unmarshal([]byte(line), &p); err != nil {
-			bad = fmt.Errorf("%s: %w", name, err)
+		var v T
+		if bad := json.Unmarshal([]byte(line), &v); bad != nil {
+			err = fmt.Errorf("%s: %w", name, bad)
 		}
-		out = append(out, p)
+		out = append(out, v)
 	})
-	return out, bad
+	return out, err
 }
 
-func writePairs(name string, pairs []Pair) error {
+// writeGzip writes values as compressed lines of JSON.
+func writeGzip[T any](name string, values ...T) error {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {
 		return err
 	}
 	enc := json.NewEncoder(z)
-	for i := range pairs {
-		err = errors.Join(err, enc.Encode(&pairs[i]))
+	for i := range values {
+		err = errors.Join(err, enc.Encode(&values[i]))
 	}
 	if err = errors.Join(err, z.Close(), os.MkdirAll(filepath.Dir(name), 0o755)); err != nil {
 		return err
@@ -71,33 +73,6 @@ func writePairs(name string, pairs []Pair) error {
 // programsFile is where the Programs of the cells are kept, by agent.
 func programsFile(root string) string {
 	return filepath.Join(root, "lab", "agents", "testdata", "pairs-programs.json.gz")
-}
-
-func writePrograms(root string, programs map[string]string) error {
-	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(json.NewEncoder(z).Encode(programs), z.Close(), os.MkdirAll(filepath.Dir(programsFile(root)), 0o755))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(programsFile(root), b.Bytes(), 0o644)
-}
-
-// ReadPrograms reads the Programs of the cells below the checkout's root, by agent.
-func ReadPrograms(root string) (map[string]string, error) {
-	b, err := os.ReadFile(programsFile(root))
-	if err != nil {
-		return nil, err
-	}
-	z, err := gzip.NewReader(bytes.NewReader(b))
-	if err != nil {
-		return nil, err
-	}
-	var out map[string]string
-	return out, json.NewDecoder(z).Decode(&out)
 }
 
 // Lay makes the files of a pair's run in a directory, as they were when obstat's hook was called: home, with

@@ -34,8 +34,7 @@ func PairPage(root string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		all := Agents()
-		a := &all[slices.IndexFunc(all, func(a Agent) bool { return a.Name == name })]
+		a := agentOf(name)
 		fmt.Fprintf(&s, "| [%s](%s.md) | `%s` | %s | %d |\n", a.Title, a.Name, a.Package, pairs[0].Version, len(pairs))
 		kept, total = append(kept, pairs), total+len(pairs)
 	}
@@ -81,8 +80,7 @@ var counted = []PairVerdict{RanBoth, RanNeither, OnlyWithout, Answered, Outranke
 
 // writeCounts writes an agent's table: a row for each mode and own rule.
 func writeCounts(s *strings.Builder, pairs []Pair) {
-	all := Agents()
-	title := all[slices.IndexFunc(all, func(a Agent) bool { return a.Name == pairs[0].Agent })].Title
+	title := agentOf(pairs[0].Agent).Title
 	fmt.Fprintf(s, "\n## %s\n\n| mode | own rule | pairs | ran in both | in neither | only without | only with: answered | only with: `over` | only with: **looser** | broken |\n", title)
 	s.WriteString("|---|---|---|---|---|---|---|---|---|---|\n")
 	f := fieldOf(pairs[0].Agent)

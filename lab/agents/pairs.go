@@ -154,14 +154,14 @@ func (o *options) playPairs(agents []Agent, newRun func(*Agent, int) *run) error
 			}
 		}
 		if o.update {
-			if err := writePairs(o.pairsName(f.agent), pairs); err != nil {
+			if err := writeGzip(o.pairsName(f.agent), pairs...); err != nil {
 				return err
 			}
 		}
 	}
 	fmt.Fprintf(o.out, "pairs played in %s, %d of them looser or broken\n", time.Since(begin).Round(time.Second), looser)
 	if o.update {
-		if err := errors.Join(writePrograms(o.root, programs), o.writePairPage()); err != nil {
+		if err := errors.Join(writeGzip(programsFile(o.root), programs), o.writePairPage()); err != nil {
 			return err
 		}
 	}

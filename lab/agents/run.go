@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -45,14 +44,6 @@ func (r *run) write(name, text string) error {
 		return err
 	}
 	return os.WriteFile(name, []byte(text), 0o644)
-}
-
-func (r *run) writeJSON(name string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return r.write(name, string(b)+"\n")
 }
 
 // replace changes a file that the installer wrote; nothing to change is an
@@ -102,7 +93,7 @@ func (r *run) prepare(ctx context.Context, a *Agent, s *scenario) error {
 		return r.spoil("#!/bin/sh\nkill -9 $$\n")
 	case hanging:
 		r.hastened = true
-		e := a.driver.entry()
+		e := a.driver.entry
 		return errors.Join(r.replace(r.home(e.file), e.timeout, e.short), r.spoil("#!/bin/sh\nexec sleep 600\n"))
 	case stalled:
 		key := r.home(".local/state/obstat/obstat.db.key")
@@ -164,17 +155,15 @@ func (r *run) install(ctx context.Context, a *Agent, s *scenario) error {
 	if err := r.link(); err != nil {
 		return err
 	}
-	args := append([]string{"install", "--yes", a.Name}, a.driver.entry().flags...)
+	args := append([]string{"install", "--yes", a.Name}, a.driver.entry.flags...)
 	if s.project {
 		args = append(args, "--project")
 	}
 	switch {
 	case s.tty:
-		if t, ok := a.driver.(talker); ok {
-			args = append(args, t.dialog().flags...)
-		}
+		args = append(args, a.driver.dialog.flags...)
 	case s.asked():
-		args = append(args, a.driver.entry().asking...)
+		args = append(args, a.driver.entry.asking...)
 	}
 	return r.obstat(ctx, args...)
 }
@@ -219,15 +208,10 @@ func (r *run) logName() string { return filepath.Join(r.dir, "agent.log") }
 // start runs the agent to its end, or to the limit. hung tells which. during, if any, is called while it
 // runs, and what it returns in the end.
 func (r *run) start(a *Agent, s *scenario, limit time.Duration, during func(*exec.Cmd) func()) (hung bool, err error) {
-	begin := a.driver.command
-	t, talks := a.driver.(talker)
+	args, env, err := a.driver.command(r, a.driver.headless, Prompt(MainMarker))
 	if s.tty {
-		if !talks {
-			return false, errors.New("the lab cannot start it on a terminal")
-		}
-		begin = t.talk
+		args, env, err = a.driver.talk(r, Prompt(MainMarker))
 	}
-	args, env, err := begin(r, Prompt(MainMarker))
 	if err != nil {
 		return false, err
 	}
@@ -246,8 +230,7 @@ func (r *run) start(a *Agent, s *scenario, limit time.Duration, during func(*exe
 		during = func(*exec.Cmd) func() { return func() {} }
 	}
 	if s.tty {
-		d := t.dialog()
-		err = r.onScreen(ctx, cmd, log, &d, s, during)
+		err = r.onScreen(ctx, cmd, log, &a.driver.dialog, s, during)
 	} else if err = cmd.Start(); err == nil {
 		end := during(cmd)
 		err = cmd.Wait()

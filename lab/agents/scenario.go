@@ -259,7 +259,7 @@ func (p policyState) accepted() bool { return p != broken && p != stuck }
 func (s *scenario) script(a *Agent, dir string) Script {
 	list := func(actions ...action) (out []Call) {
 		for _, x := range actions {
-			x.what = strings.ReplaceAll(x.what, hookFile, filepath.Join(dir, "home", filepath.FromSlash(a.driver.entry().file)))
+			x.what = strings.ReplaceAll(x.what, hookFile, filepath.Join(dir, "home", filepath.FromSlash(a.driver.entry.file)))
 			if x.path != "" {
 				x.path = filepath.Join(dir, filepath.FromSlash(x.path))
 			}
