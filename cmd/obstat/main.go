@@ -1,4 +1,4 @@
-// Command obstat says what an agent's tool calls may do: allow, ask or deny,
+// Command obstat answers an agent's tool calls: allow, ask or deny,
 // and why. Everything it does is in internal/face/cli.
 package main
 

@@ -56,12 +56,12 @@ type flight struct {
 	done    chan struct{}
 	granted bool
 	err     error
-	left    bool // the caller who asked went away before there was an answer
+	left    bool // the asking caller went away before there was an answer
 }
 
 // once asks, exactly once for all the calls that are the same and come while the
-// question is open, and records the answer; an error is no answer. If the caller
-// who asks goes away, one of those who wait asks anew.
+// question is open, and records the answer; an error is no answer. If the asking
+// caller goes away, one that waits asks anew.
 func (m *Memory) once(ctx context.Context, tool string, input json.RawMessage, ask func() (bool, error)) (bool, error) {
 	key, err := callKey(tool, input)
 	if err != nil {
@@ -89,7 +89,7 @@ func (m *Memory) once(ctx context.Context, tool string, input json.RawMessage, a
 	}
 }
 
-// lead asks for all who come meanwhile; m is locked, and unlocked on return.
+// lead asks for all calls that come meanwhile; m is locked, and unlocked on return.
 func (m *Memory) lead(ctx context.Context, k key, ask func() (bool, error)) (bool, error) {
 	f := &flight{done: make(chan struct{})}
 	if m.flights == nil {
@@ -217,7 +217,7 @@ func (m *Memory) answered(call key, tool string, input json.RawMessage) (granted
 }
 
 // Clear forgets everything. Questions that are being asked go on; their answers
-// count for those who asked and are not recorded.
+// count for the calls that asked and are not recorded.
 func (m *Memory) Clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -72,7 +72,7 @@ type Confirmation struct {
 	Input     []byte
 	Confirmed bool
 	Rules     []obstat.Rule // accepted rules, in force from now on
-	By        string        // who confirmed, for the ledger; "" is "user"
+	By        string        // name for the ledger; "" is "user"
 }
 
 // ErrNotParked is the error of a confirmation for a call that does not ask.

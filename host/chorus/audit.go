@@ -122,8 +122,8 @@ func rowOf(r *ledger.Record) Row {
 	return row
 }
 
-// The document's details, and the words before the mode in a reason such as `bash ls: no rule
-// is about it, and mode locked denies what no rule allows`.
+// The document's details, and the words before the mode in a reason such as `no rule is about it,
+// and mode locked denies the rest`.
 const (
 	userDenied = "User denied"
 	andMode    = ", and mode "

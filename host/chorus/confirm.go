@@ -16,7 +16,7 @@ type Question struct {
 	Agent   string
 	Action  string // the action string
 	Channel string // where the session runs
-	User    string // who started it
+	User    string // that started it
 	// Why is the policy's reason, where the document's prompt does not say it.
 	Why string
 	// Timeout is how long there is to answer.
@@ -38,7 +38,7 @@ func (q *Question) Text() string {
 }
 
 // A Reply is one person's answer to a question. Roles come from the channel,
-// which knows who it is.
+// which knows the person.
 type Reply struct {
 	User    string
 	Roles   []string
@@ -65,8 +65,8 @@ type Conversation interface {
 // An Answer is how a confirmation ended. The zero Answer is a denial.
 type Answer struct {
 	Approved bool
-	By       string // who answered; "" is nobody
-	Detail   string // "User denied", "Timed out after 1m0s", what went wrong
+	By       string // that answered; "" is none
+	Detail   string // "User denied", "Timed out after 1m0s", an error
 	// Err is the error that ended the question, if one did.
 	Err error
 }

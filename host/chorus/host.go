@@ -2,7 +2,7 @@
 // to people in a channel where the profile asks, and every check leaves a row in
 // the audit table.
 //
-// It owns the confirmation (the prompt, who may answer, [Channel]) and the rows.
+// It owns the confirmation (the prompt, the approvers, [Channel]) and the rows.
 // Deciding, self-protection, grants and the ledger are the gate's; the meaning
 // of a profile is package dialect/chorus's. It does not talk to Discord: the module
 // chorusdiscord does, through [Channel].
@@ -21,15 +21,15 @@ import (
 
 // Options configure a Host.
 type Options struct {
-	// Gate configures the gate. Its Policy is required; the host says who may
-	// answer and for how long, unless Gate does.
+	// Gate configures the gate. Its Policy is required; the host names the
+	// approvers and the time they have, unless Gate does.
 	Gate gate.Options
 	// Channel shows the questions to people; nil denies every call that asks.
 	Channel Channel
 	// Timeout is how long a question waits; zero is [chorus.DefaultTimeout].
 	Timeout time.Duration
-	// Approvers are the roles that may answer. None: the user who started the
-	// session, and administrators.
+	// Approvers are the roles that may answer. None: the session's user, and
+	// administrators.
 	Approvers []string
 	// Audit keeps a row of every check; nil: none are kept but in the ledger, from
 	// which [Rows] makes them.
@@ -76,7 +76,7 @@ func Open(ctx context.Context, opts Options) (*Host, error) {
 // Close ends the host's gate.
 func (h *Host) Close() { h.gate.Close() }
 
-// who may answer for a call.
+// who returns the approvers of a call.
 func (h *Host) who(call *obstat.Call, _ *obstat.Decision) approval.Who {
 	if len(h.opts.Approvers) > 0 {
 		return approval.Who{Roles: h.opts.Approvers}
@@ -116,7 +116,7 @@ func (h *Host) Check(ctx context.Context, call *obstat.Call) Result {
 		return r
 	}
 	err = guarded(func() error { return h.opts.Audit.Record(context.WithoutCancel(ctx), r.Row) })
-	if err != nil { // a call that nobody could look up later does not run
+	if err != nil { // a call without a row does not run
 		r.Allowed = false
 		r.Error = fmt.Sprintf("the audit log could not be written, so nothing is run: %v", err)
 	}

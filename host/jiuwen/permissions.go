@@ -15,7 +15,7 @@ import (
 )
 
 // A Caller carries out requests; a *Handler is one, and so is a connection to
-// somebody else's.
+// another process's.
 type Caller interface {
 	Call(method string, params json.RawMessage) (json.RawMessage, error)
 }
@@ -125,8 +125,8 @@ func (c *Command) wrote(id string, m message, tool, pattern, level string) Item 
 
 // ruleID is the id of a rule that the command makes: cli_rule_<tool>_<pattern>,
 // written so that no two rules have the same. A blank of the pattern is an
-// underscore, an underscore of the tool a point; what could be mistaken for
-// these is written as %xx.
+// underscore, an underscore of the tool a point; characters that could be
+// mistaken for these are written as %xx.
 func ruleID(tool, pattern string) string {
 	id := "cli_rule_" + escapeID(tool, '_', '.') + "_" + escapeID(pattern, ' ', '_')
 	if len(id) <= maxID {

@@ -53,7 +53,7 @@ type Handler struct {
 	NewID func() string
 	// Ledger gets a record of every change before it is made; nil: none are kept.
 	Ledger ledger.Appender
-	// User is who makes the changes, for the ledger.
+	// User makes the changes, for the ledger.
 	User string
 }
 

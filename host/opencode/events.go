@@ -28,7 +28,7 @@ type Replied struct {
 	Reply     Reply  `json:"reply"`
 }
 
-// EventOf returns the event that a request as it is now is to clients, who know it as shown: it
+// EventOf returns the event that a request as it is now is to clients, which know it as shown: it
 // waits, or was answered. It returns false for later changes, such as a claim.
 func EventOf(r *approval.Request, shown Request) (Event, bool) {
 	reply := Reject

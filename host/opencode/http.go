@@ -53,7 +53,7 @@ const (
 //	POST /session/{session}/permissions/{id}       {"response"}, the older form
 //	GET  /event                                    a stream of events
 //
-// The server that mounts it says who may speak to it. A reply has to come as JSON and not from a
+// The server that mounts it checks its callers. A reply has to come as JSON and not from a
 // page of another site: a browser would send its user's cookie along.
 func NewHandler(b Board, opts *HandlerOptions) http.Handler {
 	h := &handler{board: b}

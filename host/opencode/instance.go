@@ -36,7 +36,7 @@ const (
 	Reject Reply = "reject"
 )
 
-// A Refused says what may not be done: a permission, and of its patterns the one that
+// A Refused names the permission that is refused, and of its patterns the one that
 // decided.
 type Refused struct {
 	Permission, Pattern string
@@ -51,7 +51,7 @@ func (r *Refused) message() string {
 	return "Permission denied: " + r.Permission + " " + r.Pattern
 }
 
-// A DeniedError says that a rule denies the call; nobody was asked.
+// A DeniedError says that a rule denies the call, unasked.
 type DeniedError struct {
 	Refused
 	Rules    opencode.Ruleset // those about the permission
@@ -75,7 +75,7 @@ func (e *DeniedError) Error() string {
 //lint:ignore ST1005 these are opencode's own words, which the model reads
 var ErrRejected = errors.New("The user rejected permission to use this specific tool call.")
 
-// A RejectedError is an ErrRejected that says what a human said no to.
+// A RejectedError is an ErrRejected with the permission that a human refused.
 type RejectedError struct{ Refused }
 
 // Error is the message to the model: the document's, or the program's.
@@ -109,7 +109,7 @@ type Options struct {
 	// MaxPending bounds how many requests may wait at a time; one more is
 	// rejected. Zero: 1,000.
 	MaxPending int
-	// User is who replies, in the ledger. Zero: "user".
+	// User replies, in the ledger. Zero: "user".
 	User string
 }
 
@@ -177,7 +177,7 @@ func (i *Instance) Put(ctx context.Context, req Request) (*Wait, error) {
 		return nil, err
 	}
 	i.mu.Lock()
-	defer i.mu.Unlock() // until the request is announced, nobody hears of its end
+	defer i.mu.Unlock() // the end of a request is announced after its ask
 	if i.closed || len(pending) >= i.opts.MaxPending {
 		return nil, ErrRejected
 	}
@@ -263,7 +263,7 @@ func (w *Wait) result(ctx context.Context) error {
 	return &RejectedError{refusedOf(w.in.loaded(&r.Call), shown, &obstat.Decision{})}
 }
 
-// byItself is who answers a request because of the answer to another one.
+// byItself answers a request because of the answer to another one.
 const byItself = "obstat"
 
 // requests returns the instance's requests that wait, oldest first.

@@ -18,7 +18,7 @@ type Request struct {
 	SessionID  string          `json:"sessionID"`
 	Permission string          `json:"permission"`
 	Patterns   []string        `json:"patterns"`
-	Always     []string        `json:"always"` // what "always" would remember
+	Always     []string        `json:"always"` // patterns that "always" would remember
 	Metadata   json.RawMessage `json:"metadata"`
 	Tool       *ToolRef        `json:"tool,omitempty"`
 
@@ -113,7 +113,7 @@ func shownAsk(l *dialect.Loaded, call *obstat.Call, world obstat.World) (string,
 	return a.Permission, a.Patterns
 }
 
-// refusedOf returns what a call is refused: the part that decided, or the first pattern.
+// refusedOf returns the refused permission and pattern of a call: the part that decided, or the first pattern.
 func refusedOf(l *dialect.Loaded, call *obstat.Call, d *obstat.Decision) Refused {
 	permission, patterns := call.Tool, call.Subjects
 	if len(patterns) == 0 {
@@ -128,12 +128,12 @@ func refusedOf(l *dialect.Loaded, call *obstat.Call, d *obstat.Decision) Refused
 
 // External are the options of [Instance.AssertExternalDirectory].
 type External struct {
-	// Bypass: the tool has its own reason to go there, and nobody is asked.
+	// Bypass: the tool has its own reason to go there, and does not ask.
 	Bypass bool
 }
 
 // AssertExternalDirectory asks about a path outside the project before a tool goes there.
-// It returns nil for a path inside, and what [Instance.Ask] returns for any other.
+// It returns nil for a path inside, and the error of [Instance.Ask] for any other.
 func (i *Instance) AssertExternalDirectory(ctx context.Context, session, file string, opts *External) error {
 	input, err := json.Marshal(map[string]string{"filePath": file})
 	if err != nil || opts != nil && opts.Bypass {

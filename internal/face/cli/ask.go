@@ -242,7 +242,8 @@ func answerWords(r *approval.Request, a *approval.Answer) string {
 	case !a.Allow:
 		return "refused"
 	case a.Scope == approval.Always && a.Rule != nil:
-		return "allowed; the rule goes to " + fileWords(r, a) + " if it settles this call, and nothing that has nothing to do with it"
+		return "allowed; the rule goes to " + fileWords(r, a) +
+			" if it settles this call, and nothing that has nothing to do with it"
 	case a.Scope == approval.Always:
 		return "allowed; the rule goes to " + fileWords(r, a)
 	case a.Input != nil:
@@ -290,7 +291,8 @@ func parseAnswer(line string, r *approval.Request, now time.Time) (approval.Answ
 	key, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	rest = strings.TrimSpace(rest)
 	a := approval.Answer{Allow: true}
-	scopes := map[string]approval.Scope{"s": approval.Session, "g": approval.Agent, "w": approval.Workspace, "u": approval.User}
+	scopes := map[string]approval.Scope{"s": approval.Session, "g": approval.Agent, "w": approval.Workspace,
+		"u": approval.User}
 	switch key {
 	case "y", "yes":
 		a.Scope = approval.Once

@@ -101,7 +101,8 @@ func (o *callOptions) args(args []string) error {
 	case o.Tool == "":
 		return usagef("TOOL is empty")
 	case len(args) == 1 && len(o.fields()) == 0 && strings.ContainsAny(o.Tool, " \t\n"):
-		return usagef("%q is a command, not a TOOL; write Bash --command %s, or a tool of that name with the input {}", o.Tool, agent.Quote(o.Tool))
+		return usagef("%q is a command, not a TOOL; write Bash --command %s, or a tool of that name with the input {}",
+			o.Tool, agent.Quote(o.Tool))
 	}
 	return nil
 }
@@ -162,7 +163,8 @@ func (o *callOptions) checkInput() error {
 	if err == nil || strings.HasPrefix(strings.TrimSpace(o.Input), "{") {
 		return err
 	}
-	hint := fmt.Sprintf("write the input as a JSON object, or a command as Bash --command %s", agent.Quote(o.Tool+" "+o.Input))
+	hint := fmt.Sprintf("write the input as a JSON object, or a command as Bash --command %s",
+		agent.Quote(o.Tool+" "+o.Input))
 	if t, _ := effect.Lookup(o.Tool); len(t.Command) > 0 {
 		hint = fmt.Sprintf("write %s --command %s", o.Tool, agent.Quote(o.Input))
 	} else if len(t.Paths) > 0 {
@@ -215,7 +217,8 @@ func (o *callOptions) check(p *loaded) error {
 	var out obstat.Errors
 	unknown := func(msg, name, hint string, known []string) {
 		if name != "" && !slices.Contains(known, name) {
-			out = append(out, &obstat.Error{Code: obstat.CodeUnknownName, Msg: fmt.Sprintf(msg, name), Hint: hint + strings.Join(known, ", ")})
+			out = append(out, &obstat.Error{Code: obstat.CodeUnknownName, Msg: fmt.Sprintf(msg, name),
+				Hint: hint + strings.Join(known, ", ")})
 		}
 	}
 	unknown("the policy has no mode %q", o.text("mode"), "it has ", modesOf(p.Program))

@@ -138,7 +138,8 @@ func (f *Factory) refuse(w io.Writer, n int, es obstat.Errors) error {
 		if e.Hint != "" {
 			hint = "; " + e.Hint
 		}
-		if _, err := fmt.Fprintf(w, "%d:%d: %s: %s [%s]%s\n", n, e.Pos.Col, f.IO.paint(red, "error"), visible(e.Msg), e.Code, visible(hint)); err != nil {
+		if _, err := fmt.Fprintf(w, "%d:%d: %s: %s [%s]%s\n", n, e.Pos.Col, f.IO.paint(red, "error"), visible(e.Msg),
+			e.Code, visible(hint)); err != nil {
 			return err
 		}
 	}
@@ -187,7 +188,8 @@ func (f *Factory) check(w io.Writer, p *loaded, call *obstat.Call, line int) (ob
 		s.offers(choices, "")
 		err = s.flush(w)
 	default:
-		_, err = fmt.Fprintf(w, "%d: %s %s: %s\n", line, f.IO.paint(look, verdict), clip(visible(callWords(call)), f.IO.width()), visible(a.Reason()))
+		_, err = fmt.Fprintf(w, "%d: %s %s: %s\n", line, f.IO.paint(look, verdict),
+			clip(visible(callWords(call)), f.IO.width()), visible(a.Reason()))
 	}
 	return a.Verdict, err
 }
@@ -214,7 +216,7 @@ func (p *loaded) also(a *policy.Ruling, offers []obstat.Offer) []string {
 	ctx := context.Background()
 	if !p.looked {
 		p.looked = true
-		p.records, _ = new(storeOptions).open(ctx) // who has none has nothing to look at
+		p.records, _ = new(storeOptions).open(ctx) // without a store there is nothing to look at
 	}
 	if p.records == nil {
 		return nil
@@ -236,20 +238,24 @@ func (f *Factory) explain(w io.Writer, p *loaded, call *obstat.Call, _ int) (obs
 		return obstat.Deny, err
 	}
 	by := a.From
-	r := &explain.Request{Program: by.Program, Policy: by.Loaded.Policy, Library: dialect.LibraryFor(by.Dialect, by.Program), Call: &a.Call, World: f.World, Files: by.Input.Names(),
-		Offers: func(*obstat.Decision) []obstat.Offer { return a.Offers }, With: func(o ...obstat.Offer) (*obstat.Policy, error) { return by.Written(by.Into(), o...) },
-		Also: func(o []obstat.Offer) []string { return p.also(&a, o) }}
+	r := &explain.Request{Program: by.Program, Policy: by.Loaded.Policy,
+		Library: dialect.LibraryFor(by.Dialect, by.Program), Call: &a.Call, World: f.World, Files: by.Input.Names(),
+		Offers: func(*obstat.Decision) []obstat.Offer { return a.Offers },
+		With:   func(o ...obstat.Offer) (*obstat.Policy, error) { return by.Written(by.Into(), o...) },
+		Also:   func(o []obstat.Offer) []string { return p.also(&a, o) }}
 	if d, ok := by.Dialect.(dialect.Describer); ok {
 		r.Matched = d.Matched
 	}
 	v := explain.Explain(r)
-	if reason := a.Reason(); a.Waits != "" || v.Reason != reason { // more than this policy has spoken: pins, self-protection
+	// more than this policy has spoken: pins, self-protection
+	if reason := a.Reason(); a.Waits != "" || v.Reason != reason {
 		if v.Stage != a.Stage {
 			v.By = explain.By{Kind: "check", Text: a.Stage}
 		}
 		v.Decision, v.Why, v.Changes = explain.NewDecision(&a.Decision), reason, nil
 		if a.Waits != "" {
-			v.Changes = []explain.Change{{Kind: explain.ChangeAccept, Words: "accept what is new: obstat trust " + a.Waits, Verdict: obstat.Allow}}
+			v.Changes = []explain.Change{{Kind: explain.ChangeAccept, Words: "accept what is new: obstat trust " + a.Waits,
+				Verdict: obstat.Allow}}
 		}
 	}
 	if f.jsonFlag {
@@ -366,11 +372,13 @@ func (o *effectsOptions) call() (*obstat.Call, error) {
 }
 
 func newEffectsJSON(call *obstat.Call, a *effect.Analysis, w obstat.World) *effectsJSON {
-	v := &effectsJSON{V: explain.Version, Tool: call.Tool, Text: explain.TextOf(call), Full: a.Full, ReadOnly: a.ReadOnly, Why: a.Why,
+	v := &effectsJSON{V: explain.Version, Tool: call.Tool, Text: explain.TextOf(call), Full: a.Full,
+		ReadOnly: a.ReadOnly, Why: a.Why,
 		Commands: []commandJSON{}, Effects: []explain.Effect{}, Hidden: []explain.Hidden{}}
 	for i := range a.Commands {
 		c := &a.Commands[i]
-		v.Commands = append(v.Commands, commandJSON{c.Program, c.Text, c.Via, c.Dir, c.Known, c.Catalogued, c.ReadOnly, c.Why, explain.Span{Start: c.Span.Start, End: c.Span.End}})
+		v.Commands = append(v.Commands, commandJSON{c.Program, c.Text, c.Via, c.Dir, c.Known, c.Catalogued, c.ReadOnly,
+			c.Why, explain.Span{Start: c.Span.Start, End: c.Span.End}})
 	}
 	for i := range a.Effects {
 		v.Effects = append(v.Effects, explain.NewEffect(a, &a.Effects[i], call, w))

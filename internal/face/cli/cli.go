@@ -1,9 +1,8 @@
-// Package cli is the obstat command. Every command is an options struct, a
-// function that reads flags into it, and a run function that does the work and
-// can be called without any of the flags' machinery.
+// Package cli is the obstat command. Every command is an options struct, whose tags name its
+// flags, a method that does the work, and a section of help.txt with all its words.
 //
-// It owns flags, exit codes and how things look on a screen. What is decided,
-// explained or found is the business of the packages it calls.
+// It owns flags, exit codes and the layout of screens. The packages that it calls decide, explain
+// and find.
 package cli
 
 import (
@@ -295,7 +294,8 @@ func newVersion(f *Factory) *cobra.Command {
 var stamped string
 
 func thisVersion() versionJSON {
-	v := versionJSON{V: explain.Version, Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := versionJSON{V: explain.Version, Version: "(devel)", Go: runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if f := strings.Fields(stamped); len(f) == 3 {
 		v.Version, v.Revision, v.Time, v.Modified = f[0], f[1], f[2], strings.HasSuffix(f[0], "+dirty")
 		return v

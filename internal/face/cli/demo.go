@@ -39,7 +39,7 @@ type show struct {
 	*screen
 	run   *demo.Run
 	asked chan *approval.Request
-	lines <-chan string // what is typed; nil where a script answers
+	lines <-chan string // typed lines; nil where a script answers
 }
 
 func (o *demoOptions) play(ctx context.Context, _ []string) (err error) {
@@ -159,7 +159,8 @@ func (s *show) settle(ctx context.Context, st *demo.Step, r *approval.Request) e
 	if err := s.flush(s.io.Out); err != nil {
 		return err
 	}
-	d := &seat{o: &askOptions{Factory: s.Factory, As: "you"}, broker: s.run.Guard.Broker(), lines: s.lines, left: map[string]bool{}}
+	d := &seat{o: &askOptions{Factory: s.Factory, As: "you"}, broker: s.run.Guard.Broker(), lines: s.lines,
+		left: map[string]bool{}}
 	for s.lines != nil {
 		if err := d.settle(ctx, r); err != nil || !d.left[r.ID] {
 			return err
@@ -167,7 +168,8 @@ func (s *show) settle(ctx context.Context, st *demo.Step, r *approval.Request) e
 		delete(d.left, r.ID)
 		fmt.Fprintln(s.io.Out, "there is nobody else here")
 	}
-	fmt.Fprintf(s.io.Out, "%s%s\n> %s   %s\n", newScreen(s.io).request(r, s.World, time.Now()), s.io.paint(bold, askKeys), st.Answer, s.io.paint(dim, "(typed by the script)"))
+	fmt.Fprintf(s.io.Out, "%s%s\n> %s   %s\n", newScreen(s.io).request(r, s.World, time.Now()),
+		s.io.paint(bold, askKeys), st.Answer, s.io.paint(dim, "(typed by the script)"))
 	done, err := d.answer(ctx, r, st.Answer)
 	if err == nil && !done {
 		return errors.New("the script's answer did not count")
@@ -215,7 +217,8 @@ func (s *show) finish(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	s.printf("\n%s  %d records verified; the last has the hash %s…\n", s.io.paint(green, "holds"), v.Records, v.Head.Hash.String()[:16])
+	s.printf("\n%s  %d records verified; the last has the hash %s…\n", s.io.paint(green, "holds"), v.Records,
+		v.Head.Hash.String()[:16])
 	s.tamper(all)
 	s.next(dir)
 	return nil

@@ -70,7 +70,8 @@ func (o *doctorOptions) run(ctx context.Context, args []string) error {
 	}
 	defer os.RemoveAll(state)
 	home, _ := o.World.Home("")
-	opts := &doctor.Options{Where: &agent.Where{Home: home, Projects: []string{dir}, Getenv: o.Getenv}, Agents: o.Agents, Dir: dir, Env: o.Getenv,
+	opts := &doctor.Options{Where: &agent.Where{Home: home, Projects: []string{dir}, Getenv: o.Getenv}, Agents: o.Agents,
+		Dir: dir, Env: o.Getenv,
 		Self: selfBinary(), Inspect: inspect, Deadline: hook.Longest, Installed: installedVersion,
 		Run: func(ctx context.Context, c *doctor.Command) *agent.Reply {
 			return runCanary(ctx, c, c.Environ(o.Getenv, state))
@@ -152,7 +153,7 @@ func runCanary(ctx context.Context, c *doctor.Command, env []string) *agent.Repl
 	r := &agent.Reply{Stdout: out.Bytes(), Stderr: words.Bytes(), Exit: -1}
 	var ended *exec.ExitError
 	switch {
-	case ctx.Err() != nil: // what is printed by then is lost with every agent
+	case ctx.Err() != nil: // every agent drops the output of a late hook
 		return &agent.Reply{Exit: -1, Stderr: []byte("no answer within " + canaryLimit.String())}
 	case err == nil || errors.As(err, &ended):
 		r.Exit = cmd.ProcessState.ExitCode()
@@ -241,7 +242,8 @@ func (s *screen) agent(a *doctor.Agent, home string) {
 	}
 	for _, e := range a.Entries {
 		if list, ok := events[e.File]; ok {
-			hooks = append(hooks, [2]string{"", fmt.Sprintf("%s:%d (%s)", inHome(e.File, home), e.Line, e.Scope)}, [2]string{"", list})
+			hooks = append(hooks, [2]string{"", fmt.Sprintf("%s:%d (%s)", inHome(e.File, home), e.Line, e.Scope)},
+				[2]string{"", list})
 			delete(events, e.File)
 		}
 	}
@@ -265,8 +267,8 @@ func (s *screen) agent(a *doctor.Agent, home string) {
 	s.rows("partly", partly...)
 }
 
-// modeRows says what an allow and an ask come to in an agent's modes: modes that are alike at an event share
-// a row.
+// modeRows has the outcome of an allow and an ask in an agent's modes; equal ones at an event
+// share a row.
 func modeRows(modes []doctor.Mode) (out [][2]string) {
 	for i, m := range modes {
 		says := fmt.Sprintf("an allow is told: %s; an ask goes to %s", m.Allow, m.Ask)

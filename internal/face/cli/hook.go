@@ -119,7 +119,7 @@ func (o *hookOptions) run(_ context.Context, args []string) error {
 }
 
 // noWait is the variable by which obstat doctor says that no person is to be
-// asked about its canaries: what asks is denied at once.
+// asked about its canaries: an ask is denied at once.
 const noWait = "OBSTAT_WAIT"
 
 // waiting reads --wait.
@@ -145,8 +145,9 @@ func (o *hookOptions) options() (*hook.Options, error) {
 		return nil, err
 	}
 	f := o.Factory
-	run := hook.System(&hook.Options{Agent: o.Agent, Deadline: o.Deadline, NoLedger: o.Ledger == "off", Remember: o.Remember,
-		Waiting: w, Server: o.Server, Notify: hook.Desktop(o.Getenv), Dir: o.Policy.Dir,
+	run := hook.System(&hook.Options{Agent: o.Agent, Deadline: o.Deadline, NoLedger: o.Ledger == "off",
+		Remember: o.Remember,
+		Waiting:  w, Server: o.Server, Notify: hook.Desktop(o.Getenv), Dir: o.Policy.Dir,
 		Policy: named})
 	run.In, run.Out, run.Err, run.Getenv, run.Getwd, run.World = f.IO.In, f.IO.Out, f.IO.Err, o.Getenv, os.Getwd, f.World
 	return run, nil

@@ -75,7 +75,8 @@ func (o *initOptions) run(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	out := initJSON{1, name, draft.Text, append([]string{}, draft.Skipped...), append([]diff.Region{}, draft.Looser...), false}
+	out := initJSON{1, name, draft.Text, append([]string{}, draft.Skipped...), append([]diff.Region{}, draft.Looser...),
+		false}
 	if !o.jsonFlag {
 		o.preview(name, draft)
 	}
@@ -119,15 +120,19 @@ func (o *initOptions) accepts(looser []diff.Region) error {
 	switch {
 	case len(looser) == 0 || o.Loose:
 		return nil
-	case !o.Yes && o.IO.InTTY && o.IO.yes(fmt.Sprintf("%s in force would be looser, as shown. Write it all the same?", plural(len(looser), "rule"))):
+	case !o.Yes && o.IO.InTTY && o.IO.yes(fmt.Sprintf("%s in force would be looser, as shown. Write it all the same?",
+		plural(len(looser), "rule"))):
 		return nil
 	}
-	return fmt.Errorf("nothing was written: %s in force would be looser; --loose writes it all the same", plural(len(looser), "rule"))
+	return fmt.Errorf("nothing was written: %s in force would be looser; --loose writes it all the same",
+		plural(len(looser), "rule"))
 }
 
-// draft looks at the project, its agents' own rules and what was asked about here.
+// draft looks at the project, its agents' own rules and the asks of the past here.
 func (o *initOptions) draft(ctx context.Context, dir, name string) (*initial.Draft, error) {
-	heading := []string{"What agents may do in this project; deny comes before ask, ask before allow,", "and what no rule is about is asked about. Drafted by obstat init from the", "preset " + o.Preset + "; docs/dialects/native.md has the language."}
+	heading := []string{"What agents may do in this project; deny comes before ask, ask before allow,",
+		"and what no rule is about is asked about. Drafted by obstat init from the", "preset " + o.Preset +
+			"; docs/dialects/native.md has the language."}
 	if o.User {
 		heading[0] = "What agents may do in all my projects; deny comes before ask, ask before allow,"
 	}
@@ -148,7 +153,8 @@ func (o *initOptions) draft(ctx context.Context, dir, name string) (*initial.Dra
 	return o.written(heading, lines, left, check)
 }
 
-func (o *initOptions) written(heading []string, lines []initial.Line, left []string, check *initial.Check) (*initial.Draft, error) {
+func (o *initOptions) written(heading []string, lines []initial.Line, left []string,
+	check *initial.Check) (*initial.Draft, error) {
 	d, err := initial.Write(o.Preset, heading, lines, check)
 	if err != nil {
 		return nil, err
@@ -175,7 +181,7 @@ func (o *initOptions) find(dir, name string, draft []byte) (*policy.InForce, err
 	return found, err
 }
 
-// check compares what is in force without the draft and with it, by the engine. The built-in policy is in force
+// check compares the policies in force without the draft and with it, by the engine. The built-in policy is in force
 // where there is none, and has no rule of a person's.
 func (o *initOptions) check(dir, name string, found *policy.InForce) *initial.Check {
 	home, _ := o.World.Home("")
@@ -207,7 +213,8 @@ func (o *initOptions) carried(place string, found *policy.InForce) (lines []init
 		}
 		said, rest := convert.Sentences(p.Loaded)
 		for _, s := range said {
-			lines = append(lines, initial.Line{List: s.Verdict.String(), Sentence: s.Text, Why: "From " + o.short(s.From.File) + ".", Own: true, From: s.From})
+			lines = append(lines, initial.Line{List: s.Verdict.String(), Sentence: s.Text,
+				Why: "From " + o.short(s.From.File) + ".", Own: true, From: s.From})
 		}
 		for _, r := range rest {
 			left = append(left, fmt.Sprintf("%s: %s %s: %s", o.short(p.Input.Names()...), r.Verdict, r.Rule, r.Why))
@@ -216,10 +223,11 @@ func (o *initOptions) carried(place string, found *policy.InForce) (lines []init
 	return lines, left
 }
 
-// asked returns rules for what people were asked here and allowed. A ledger that is not there, or
+// asked returns rules for calls that people were asked about here and allowed. A ledger that is not there, or
 // cannot be read, has none.
 func (o *initOptions) asked(ctx context.Context, dir, text string) (out []initial.Line) {
-	l, err := dialect.Load(native.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: native.File, Data: []byte(text)}}})
+	l, err := dialect.Load(native.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: native.File,
+		Data: []byte(text)}}})
 	if err != nil {
 		return nil
 	}
@@ -241,7 +249,8 @@ func (o *initOptions) asked(ctx context.Context, dir, text string) (out []initia
 	}
 	for _, s := range rep.List {
 		for _, rule := range s.Rules {
-			out = append(out, initial.Line{List: obstat.Allow.String(), Sentence: rule, Why: "Asked about here before, and allowed."})
+			out = append(out, initial.Line{List: obstat.Allow.String(), Sentence: rule,
+				Why: "Asked about here before, and allowed."})
 		}
 	}
 	return out
@@ -268,7 +277,8 @@ func (o *initOptions) preview(name string, d *initial.Draft) {
 func (o *initOptions) looser(regions []diff.Region) {
 	for i := range regions {
 		r := &regions[i]
-		fmt.Fprintf(o.IO.Err, "%s  %s: %s → %s, by %s (%s)\n", o.IO.paint(red, "looser"), visible(witness(r.Call)), r.Was, r.Now, visible(r.WasBy.Rule), visible(r.WasBy.Pos.String()))
+		fmt.Fprintf(o.IO.Err, "%s  %s: %s → %s, by %s (%s)\n", o.IO.paint(red, "looser"), visible(witness(r.Call)), r.Was,
+			r.Now, visible(r.WasBy.Rule), visible(r.WasBy.Pos.String()))
 	}
 }
 
@@ -287,6 +297,7 @@ func (o *initOptions) write(ctx context.Context, name, dir, text string, who *pe
 		return err
 	}
 	vouched := func(string) (*person.Who, error) { return who.Asked(), nil }
-	t := &trustOptions{Factory: &Factory{IO: &IO{In: o.IO.In, Out: io.Discard, Err: o.IO.Err, Person: vouched}, World: o.World}, Dir: dir, Yes: true, Getenv: o.Getenv}
+	t := &trustOptions{Factory: &Factory{IO: &IO{In: o.IO.In, Out: io.Discard, Err: o.IO.Err, Person: vouched},
+		World: o.World}, Dir: dir, Yes: true, Getenv: o.Getenv}
 	return t.run(ctx, nil)
 }

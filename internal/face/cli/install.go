@@ -51,7 +51,7 @@ func newUninstall(f *Factory) *cobra.Command {
 // A pending change is one that has been worked out and is not yet made.
 type pendingChange struct {
 	agent.Change
-	undo      *agent.Undo // what was recorded of the file
+	undo      *agent.Undo // record of the file as it was
 	old, text []byte
 }
 
@@ -110,14 +110,16 @@ func (o *installOptions) agreed(place string) error {
 func (o *installOptions) plan() ([]agent.Change, error) {
 	a := agent.Of(o.Agent)
 	if a == nil || !a.Installable() {
-		return nil, mistyped(fmt.Sprintf("hooks of %q cannot be installed; the agents are %s", o.Agent, strings.Join(installable(), ", ")), o.Agent, installable())
+		return nil, mistyped(fmt.Sprintf("hooks of %q cannot be installed; the agents are %s", o.Agent,
+			strings.Join(installable(), ", ")), o.Agent, installable())
 	}
 	home, _ := o.World.Home("")
 	dir, err := o.dir(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	r := &agent.Request{Scope: agent.User, Where: &agent.Where{Home: home, Projects: []string{dir}, Getenv: o.Getenv}, Program: o.Command, Offline: o.Offline}
+	r := &agent.Request{Scope: agent.User, Where: &agent.Where{Home: home, Projects: []string{dir}, Getenv: o.Getenv},
+		Program: o.Command, Offline: o.Offline}
 	if o.Project {
 		r.Scope = agent.Project
 	} else if home == "" {
@@ -251,7 +253,8 @@ func (o *installOptions) after() error {
 	}
 	out := o.IO.Out
 	if o.MCP {
-		fmt.Fprintf(out, "See what the servers offer: obstat mcp tools; whether the gateway holds: obstat doctor %s\n", o.Agent)
+		fmt.Fprintf(out, "See what the servers offer: obstat mcp tools; whether the gateway holds: obstat doctor %s\n",
+			o.Agent)
 		return nil
 	}
 	if note := agent.Of(o.Agent).Note(); note != "" && !o.Offline {

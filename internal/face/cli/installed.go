@@ -41,7 +41,8 @@ const maxAbove = 4
 func packageVersion(dir string) string {
 	for range maxAbove {
 		var p struct{ Version string }
-		if text, err := os.ReadFile(filepath.Join(dir, "package.json")); err == nil && json.Unmarshal(text, &p) == nil && p.Version != "" {
+		if text, err := os.ReadFile(filepath.Join(dir, "package.json")); err == nil && json.Unmarshal(text, &p) == nil &&
+			p.Version != "" {
 			return p.Version
 		}
 		dir = filepath.Dir(dir)

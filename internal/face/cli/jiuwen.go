@@ -105,12 +105,13 @@ func (o *jiuwenOptions) idle(name, id string) obstat.Errors {
 			}
 		}
 	}
-	return obstat.Errors{{Code: obstat.CodeNoEffect, Warning: true, Pos: obstat.Pos{File: name}, Msg: "the rule is written and not read: the file has no `schema: tiered_policy`",
+	return obstat.Errors{{Code: obstat.CodeNoEffect, Warning: true, Pos: obstat.Pos{File: name},
+		Msg:  "the rule is written and not read: the file has no `schema: tiered_policy`",
 		Hint: "add that line under permissions, or set a level for the whole tool"}}
 }
 
 // overruled warns of a rule that does not decide a call that it is about, `ls x` for
-// `ls *`, and names what does.
+// `ls *`, and names the rule that does.
 func (o *jiuwenOptions) overruled(l *dialect.Loaded, r *obstat.Rule) obstat.Errors {
 	_, pattern, _ := strings.Cut(strings.TrimSuffix(r.Source, ")"), "(")
 	text := strings.NewReplacer("*", "x", "?", "x").Replace(pattern)
@@ -122,8 +123,9 @@ func (o *jiuwenOptions) overruled(l *dialect.Loaded, r *obstat.Rule) obstat.Erro
 	if d.Verdict == r.Verdict {
 		return nil
 	}
-	return obstat.Errors{{Code: obstat.CodeNoEffect, Warning: true, Pos: r.Pos, Hint: "change or delete that one, or ask `obstat explain`",
-		Msg: fmt.Sprintf("with this rule %s of %q is %s all the same: %s", r.Tool.Text, text, d.Verdict, d.Reason())}}
+	return obstat.Errors{{Code: obstat.CodeNoEffect, Warning: true, Pos: r.Pos,
+		Hint: "change or delete that one, or ask `obstat explain`",
+		Msg:  fmt.Sprintf("with this rule %s of %q is %s all the same: %s", r.Tool.Text, text, d.Verdict, d.Reason())}}
 }
 
 // addDirJSON is the output of obstat add-dir --json.

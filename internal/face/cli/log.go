@@ -56,13 +56,15 @@ func newLog(f *Factory) *cobra.Command {
 func (o *logOptions) query(now time.Time) (q ledger.Query, err error) {
 	q = ledger.Query{Agent: o.Agent, Session: o.Session, Tool: o.Tool, Verdict: o.Verdict, Rule: o.Rule, Limit: o.Limit}
 	var kinds []string
-	for _, k := range []ledger.Kind{ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant, ledger.Outcome, ledger.Pin, ledger.Access, ledger.Policy, ledger.Cut, ledger.Damage, ledger.Spooled} {
+	for _, k := range []ledger.Kind{ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant,
+		ledger.Outcome, ledger.Pin, ledger.Access, ledger.Policy, ledger.Cut, ledger.Damage, ledger.Spooled} {
 		kinds = append(kinds, string(k))
 	}
 	if q.Kind = ledger.Kind(o.Kind); o.Kind != "" && !slices.Contains(kinds, o.Kind) {
 		return q, mistyped(fmt.Sprintf("there is no kind of record %q", o.Kind), o.Kind, kinds)
 	}
-	if !slices.Contains([]string{"", "allow", "ask", "deny", "approved", "refused", "expired", "canceled", "granted", "revoked", "ran", "failed", "not run", "made", "login", "logout", "ended"}, q.Verdict) {
+	if !slices.Contains([]string{"", "allow", "ask", "deny", "approved", "refused", "expired", "canceled", "granted",
+		"revoked", "ran", "failed", "not run", "made", "login", "logout", "ended"}, q.Verdict) {
 		return q, usagef("--verdict takes allow, ask or deny, of an answer approved, refused, expired or canceled, of a grant granted or revoked, of a token or login made, revoked, login, logout or ended, not %q", q.Verdict)
 	}
 	if q.Limit < 0 {
@@ -91,7 +93,8 @@ func readTime(flag, s string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse("15:04", s); err == nil {
 		return time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), 0, 0, now.Location()), nil
 	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05",
+		"2006-01-02 15:04", "2006-01-02"} {
 		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
 			return t, nil
 		}
@@ -214,24 +217,26 @@ func recordPrinter(io *IO, w *bufio.Writer, form string) func(*ledger.Record) er
 		}
 	case "csv":
 		return csvPrinter(w, "seq,time,kind,agent,session,user,tool,input,verdict,rule,file,line,reason,request,policy,nanos,hash,sender", func(r *ledger.Record) [][]string {
-			return [][]string{{strconv.FormatUint(r.Seq, 10), r.Time.Format(time.RFC3339Nano), string(r.Kind), r.Agent, r.Session, r.User, r.Tool, string(r.Input), r.Verdict, r.Rule,
+			return [][]string{{strconv.FormatUint(r.Seq, 10), r.Time.Format(time.RFC3339Nano), string(r.Kind), r.Agent,
+				r.Session, r.User, r.Tool, string(r.Input), r.Verdict, r.Rule,
 				r.Pos.File, number(r.Pos.Line), r.Reason, r.Request, r.Policy, number(int(r.Nanos)), r.Hash.String(), sender(r)}}
 		})
 	case "chorus":
 		table := chorus.Table{}
-		return csvPrinter(w, "agent_name,timestamp,action_string,decision,user_id,detail", func(r *ledger.Record) (rows [][]string) {
-			from, one := sender(r), *r
-			if from != "" && r.Request != "" {
-				one.Request = from + " " + r.Request // a machine's answer is not one to a request made here
-			}
-			if row, ok := table.Row(&one); ok {
-				if from != "" {
-					row.Detail = strings.TrimSuffix("word of "+from+": "+row.Detail, ": ")
+		return csvPrinter(w, "agent_name,timestamp,action_string,decision,user_id,detail",
+			func(r *ledger.Record) (rows [][]string) {
+				from, one := sender(r), *r
+				if from != "" && r.Request != "" {
+					one.Request = from + " " + r.Request // a machine's answer is not one to a request made here
 				}
-				rows = append(rows, []string{row.AgentName, row.Stamp(), row.ActionString, row.Decision, row.UserID, row.Detail})
-			}
-			return rows
-		})
+				if row, ok := table.Row(&one); ok {
+					if from != "" {
+						row.Detail = strings.TrimSuffix("word of "+from+": "+row.Detail, ": ")
+					}
+					rows = append(rows, []string{row.AgentName, row.Stamp(), row.ActionString, row.Decision, row.UserID, row.Detail})
+				}
+				return rows
+			})
 	}
 	entry := entryPrinter(io, w)
 	return func(r *ledger.Record) error { return entry(&ledger.Entry{Record: r}) }
@@ -310,7 +315,8 @@ func (o *logOptions) verify(ctx context.Context, args []string) error {
 			s.printf("%s  %s\n", s.io.paint(red, "BROKEN"), visible(b.Error()))
 			return
 		}
-		s.printf("%s  %s, from %d on\nhead  %s\n", s.io.paint(green, "ok"), plural(int(res.Records), "record"), res.First, res.Head.Hash)
+		s.printf("%s  %s, from %d on\nhead  %s\n", s.io.paint(green, "ok"), plural(int(res.Records), "record"), res.First,
+			res.Head.Hash)
 		if senders := v.Senders(); senders != "" {
 			s.printf("%s\n", visible(senders))
 		}

@@ -39,7 +39,8 @@ func only(records iter.Seq2[*ledger.Record, error], wanted func(*ledger.Record) 
 }
 
 // eachRecord hands out the records of a query that are wanted, the newest if there are more than its limit.
-func eachRecord(ctx context.Context, s ledger.Reader, q ledger.Query, wanted func(*ledger.Record) bool, do func(*ledger.Record) error) error {
+func eachRecord(ctx context.Context, s ledger.Reader, q ledger.Query, wanted func(*ledger.Record) bool,
+	do func(*ledger.Record) error) error {
 	limit := q.Limit
 	if !wanted(&ledger.Record{}) {
 		q.Limit = 0
@@ -67,9 +68,10 @@ func eachRecord(ctx context.Context, s ledger.Reader, q ledger.Query, wanted fun
 }
 
 // printEntries prints the records of a query, those about one call on one line.
-func printEntries(ctx context.Context, s ledger.Reader, q ledger.Query, wanted func(*ledger.Record) bool, last *uint64, print func(*ledger.Entry) error) error {
+func printEntries(ctx context.Context, s ledger.Reader, q ledger.Query, wanted func(*ledger.Record) bool,
+	last *uint64, print func(*ledger.Entry) error) error {
 	limit := q.Limit
-	q.Limit *= 2 // a call and what became of it
+	q.Limit *= 2 // a call and its outcome
 	var all []*ledger.Record
 	err := eachRecord(ctx, s, q, wanted, func(r *ledger.Record) error {
 		all, *last = append(all, r), max(*last, r.Seq)
@@ -98,7 +100,7 @@ func sender(r *ledger.Record) string {
 	return ""
 }
 
-// became says what became of a call: `ran in 1.2s`, `failed: exit 1`.
+// became describes the outcome of a call: `ran in 1.2s`, `failed: exit 1`.
 func became(r *ledger.Record) string {
 	s := r.Verdict
 	if r.Nanos > 0 {
@@ -128,7 +130,7 @@ func entryPrinter(io *IO, w io.Writer) func(*ledger.Entry) error {
 	}
 }
 
-// printEntry prints a record on a line, with what became of its call.
+// printEntry prints a record on a line, with the outcome of its call.
 func printEntry(io *IO, w io.Writer, stamp string, e *ledger.Entry) error {
 	r := e.Record
 	word := cmp.Or(r.Verdict, string(r.Kind))

@@ -39,7 +39,7 @@ type mcpOptions struct {
 func newMCP(f *Factory) *cobra.Command {
 	o := &mcpOptions{Factory: f, Wait: "auto", Forms: "on", Getenv: os.Getenv}
 	cmd := command("mcp", some(0, -1), o, untilInterrupt(o.run))
-	cmd.Flags().SetInterspersed(false) // what comes behind the command is the server's
+	cmd.Flags().SetInterspersed(false) // flags behind the command are the server's
 	canary := func(*cobra.Command, []string) error { return mcp.Canary(f.IO.In, f.IO.Out) }
 	cmd.AddCommand(newMCPTools(f), &cobra.Command{Use: "canary", Hidden: true, Args: cobra.NoArgs, RunE: canary})
 	return cmd
@@ -192,7 +192,7 @@ func (o *mcpOptions) listen(ctx context.Context, h http.Handler) error {
 	return nil
 }
 
-// station opens what guards servers.
+// station opens the gate in front of servers.
 func (o *mcpOptions) station(ctx context.Context) (*mcp.Station, error) {
 	named, err := o.Policy.named()
 	if err != nil {

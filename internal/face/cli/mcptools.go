@@ -81,7 +81,7 @@ func (o *mcpToolsOptions) list(ctx context.Context, names, server []string) erro
 	return o.acceptTools(accept)
 }
 
-// acceptTools accepts what was shown, if that is wanted.
+// acceptTools accepts the tools that were shown, with --accept.
 func (o *mcpToolsOptions) acceptTools(all []func() error) error {
 	switch {
 	case len(all) == 0:
@@ -155,7 +155,8 @@ func (o *mcpToolsOptions) targets(names, server []string) (out []toolsTarget, er
 		return nil, err
 	}
 	for _, s := range list {
-		if len(names) > 0 && !slices.Contains(names, s.Name) || slices.ContainsFunc(out, func(t toolsTarget) bool { return t.name == s.Name }) {
+		if len(names) > 0 && !slices.Contains(names, s.Name) || slices.ContainsFunc(out,
+			func(t toolsTarget) bool { return t.name == s.Name }) {
 			continue
 		}
 		t := toolsTarget{name: s.Name, from: s.File}

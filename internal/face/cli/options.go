@@ -246,7 +246,7 @@ func (f *Factory) warnOnce(p *loaded) {
 const maxWarned = 64 << 10
 
 // isNews tells whether the files are not as they were when their warnings were shown, and
-// remembers them. What cannot be remembered is shown again.
+// remembers them, as far as that can be written.
 func (p *loaded) isNews() bool {
 	dir, err := statedir.Dir(os.Getenv)
 	if err != nil {

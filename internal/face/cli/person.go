@@ -10,16 +10,17 @@ import (
 	"github.com/obstat/obstat/internal/keep/statedir"
 )
 
-// What loosens acts for a person only. A command asks [Factory.accept] before it writes;
+// A command loosens a policy only for a person. It asks [Factory.accept] before it writes;
 // place is the file or directory that is loosened.
 
 // errDeclined: a person was asked and did not say yes.
 var errDeclined = errors.New("nothing was changed")
 
-// person returns who stands behind the command, or why it acts for nobody.
+// person returns the person behind the command, or why there is none.
 func (f *Factory) person(place string) (*person.Who, error) {
 	if f.IO.Person == nil {
-		return nil, &person.Refusal{Reason: person.Unseen, Why: "it is not known who runs this", Do: "a person runs it in a terminal"}
+		return nil, &person.Refusal{Reason: person.Unseen, Why: "it is not known who runs this",
+			Do: "a person runs it in a terminal"}
 	}
 	if abs, err := filepath.Abs(place); err == nil {
 		place = abs
@@ -28,9 +29,8 @@ func (f *Factory) person(place string) (*person.Who, error) {
 }
 
 // accept returns the person who wants a change, asking where that was not said: yes is
-// --yes, or that the command has no such flag. What something other than the shell's
-// prompt runs in a person's terminal, such as a Makefile or a git hook with
-// `obstat trust --yes` in it, is asked about there all the same.
+// --yes, or that the command has no such flag. A Makefile or a git hook that runs
+// `obstat trust --yes` in a person's terminal is asked about there all the same.
 func (f *Factory) accept(place, question string, yes bool) (*person.Who, error) {
 	who, err := f.person(place)
 	switch {

@@ -21,7 +21,8 @@ import (
 func newPolicy(f *Factory) *cobra.Command {
 	var cmd *cobra.Command
 	cmd = command("policy", some(0, 0), nil, func(context.Context, []string) error { return cmd.Help() })
-	cmd.AddCommand(newShow(f), newValidate(f), newSchema(f), newDiff(f), newLint(f), newGC(f), newSuggest(f), newConvert(f))
+	cmd.AddCommand(newShow(f), newValidate(f), newSchema(f), newDiff(f), newLint(f), newGC(f), newSuggest(f),
+		newConvert(f))
 	return cmd
 }
 
@@ -72,7 +73,8 @@ func (o *showOptions) run(_ context.Context, args []string) error {
 	w := o.IO.Out
 	switch {
 	case o.jsonFlag:
-		return writeJSON(w, showJSON{explain.Version, p.Dialect.Name(), p.Loaded.Policy.Digest(), p.Input.Names(), p.Program, p.Warnings})
+		return writeJSON(w, showJSON{explain.Version, p.Dialect.Name(), p.Loaded.Policy.Digest(), p.Input.Names(),
+			p.Program, p.Warnings})
 	case o.Format == "json":
 		return writePretty(w, p.Program)
 	case o.Format == "mermaid":
@@ -156,7 +158,8 @@ func (o *validateOptions) validate(po *policyOptions) (ExitCode, error) {
 			note = fmt.Sprintf("%s, %s, ", res.Dialect, plural(res.Rules, "rule"))
 		}
 		errs, warnings := count(res.Problems)
-		s.printf("%s: %s: %s%s, %s\n", visible(o.title(res.Files)), verdict, note, plural(errs, "error"), plural(warnings, "warning"))
+		s.printf("%s: %s: %s%s, %s\n", visible(o.title(res.Files)), verdict, note, plural(errs, "error"),
+			plural(warnings, "warning"))
 	})
 }
 
@@ -192,7 +195,8 @@ func (f *Factory) examine(po *policyOptions) (res validateJSON) {
 		}
 		res.Rules = len(places)
 		res.Problems = slices.Concat(res.Problems, pol.Warnings, dialect.Lint(pol.Loaded))
-		res.Problems = append(res.Problems, lint.Program(pol.Program, &lint.Options{Files: pol.Input.Names(), Sees: pol.Dialect.Info().Sees, Now: time.Now()})...)
+		res.Problems = append(res.Problems, lint.Program(pol.Program,
+			&lint.Options{Files: pol.Input.Names(), Sees: pol.Dialect.Info().Sees, Now: time.Now()})...)
 	}
 	res.Problems.Sort()
 	return res
@@ -222,7 +226,8 @@ const maxShown = 200
 // program prints the stages of some modes, and the rules of their lists.
 func (s *screen) program(p *loaded, title string, modes []string, all bool) {
 	prog := p.Program
-	s.printf("%s  %s\n", s.io.paint(bold, visible(title)), s.io.paint(dim, p.Dialect.Name()+"  "+p.Loaded.Policy.Digest()[:19]))
+	s.printf("%s  %s\n", s.io.paint(bold, visible(title)), s.io.paint(dim,
+		p.Dialect.Name()+"  "+p.Loaded.Policy.Digest()[:19]))
 	used := map[string]bool{}
 	for _, m := range modes {
 		s.mode(prog, obstat.Mode(m))
@@ -234,7 +239,10 @@ func (s *screen) program(p *loaded, title string, modes []string, all bool) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(prog.Rules)) {
 		if used[name] || len(modes) == len(prog.Pipelines) {
-			s.list(name, prog.Rules[name], func(r *obstat.Rule) bool { return !all && len(p.Input.Names()) > 0 && !writtenIn(r, p.Input.Names()) })
+			s.list(name, prog.Rules[name], func(r *obstat.Rule) bool {
+				return !all && len(p.Input.Names()) > 0 &&
+					!writtenIn(r, p.Input.Names())
+			})
 		}
 	}
 	if rest := slices.DeleteFunc(modesOf(prog), func(m string) bool { return slices.Contains(modes, m) }); len(rest) > 0 {
@@ -315,7 +323,8 @@ func outcomeList(o obstat.Outcomes) string {
 	for _, n := range []struct {
 		o obstat.Outcomes
 		s string
-	}{{obstat.PlainAsk, "a plain ask"}, {obstat.SafetyAsk, "a safety ask"}, {obstat.CheckDeny, "deny"}, {obstat.CheckAllow, "allow"}} {
+	}{{obstat.PlainAsk, "a plain ask"}, {obstat.SafetyAsk, "a safety ask"}, {obstat.CheckDeny,
+		"deny"}, {obstat.CheckAllow, "allow"}} {
 		if o&n.o != 0 {
 			names = append(names, n.s)
 		}
@@ -345,7 +354,8 @@ func (s *screen) list(name string, rules []obstat.Rule, leaveOut func(*obstat.Ru
 		if r.Pos.IsValid() {
 			pos = s.io.paint(dim, visible(r.Pos.String()))
 		}
-		text := s.io.paint(verdictInk(r.Verdict), pad(r.Verdict.String(), 5)) + "  " + pad(clip(visible(ruleWords(r)), s.width-10), width) + "  " + pos
+		text := s.io.paint(verdictInk(r.Verdict), pad(r.Verdict.String(), 5)) + "  " +
+			pad(clip(visible(ruleWords(r)), s.width-10), width) + "  " + pos
 		s.printf("  %s\n", strings.TrimRight(text, " "))
 	}
 }

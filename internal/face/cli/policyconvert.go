@@ -59,7 +59,7 @@ func (o *convertOptions) run(_ context.Context, files []string) error {
 	return done(ExitAsk)
 }
 
-// converted lists what has no sentence and where the two policies differ.
+// converted lists the rules without a sentence and the regions in which the two policies differ.
 func (s *screen) converted(res *convert.Result, most int, refused bool) {
 	if refused {
 		s.printf("nothing is written: some calls would be freer than before; --loose writes it all the same\n\n")

@@ -141,7 +141,8 @@ func atRevision(ctx context.Context, rev, path string) ([]byte, error) {
 		if err == nil {
 			return out.Bytes(), nil
 		}
-		first = cmp.Or(first, fmt.Errorf("git has no %s at %s: %s", path, rev, cmp.Or(strings.TrimSpace(words.String()), err.Error())))
+		first = cmp.Or(first, fmt.Errorf("git has no %s at %s: %s", path, rev,
+			cmp.Or(strings.TrimSpace(words.String()), err.Error())))
 	}
 	return nil, first
 }
@@ -149,9 +150,11 @@ func atRevision(ctx context.Context, rev, path string) ([]byte, error) {
 // regions shows the regions that differ, and the calls of the ledger that flip.
 func (s *screen) regions(d *diffJSON, most int) {
 	if len(d.Regions) == 0 {
-		s.printf("%s and %s decide alike: %s tried, none flips\n", visible(d.Files[0]), visible(d.Files[1]), plural(d.Tried, "call"))
+		s.printf("%s and %s decide alike: %s tried, none flips\n", visible(d.Files[0]), visible(d.Files[1]),
+			plural(d.Tried, "call"))
 	} else {
-		s.printf("%s looser, %s stricter\n", s.io.paint(bold, plural(d.Looser, "region")), s.io.paint(bold, plural(d.Tighter, "region")))
+		s.printf("%s looser, %s stricter\n", s.io.paint(bold, plural(d.Looser, "region")),
+			s.io.paint(bold, plural(d.Tighter, "region")))
 	}
 	s.first(len(d.Regions), most, "shows", func(i int) { s.region(&d.Regions[i]) })
 	if d.Cut {
@@ -162,12 +165,13 @@ func (s *screen) regions(d *diffJSON, most int) {
 		return
 	}
 	n := rep.Calls - rep.Same
-	s.printf("\nof %s in the ledger %d %s\n", plural(rep.Calls, "call"), n, map[bool]string{true: "flips", false: "flip"}[n == 1])
+	s.printf("\nof %s in the ledger %d %s\n", plural(rep.Calls, "call"), n,
+		map[bool]string{true: "flips", false: "flip"}[n == 1])
 	slices.SortStableFunc(rep.Flips, func(a, b replay.Flip) int { return b.Count - a.Count })
 	s.first(len(rep.Flips), most, "shows", func(i int) { s.flip(&rep.Flips[i]) })
 }
 
-// region shows one region: the way, the smallest call, and what decided before and decides now.
+// region shows one region: the way, the smallest call, and the rules before and now.
 func (s *screen) region(r *diff.Region) {
 	way := "stricter"
 	if r.Looser {
@@ -177,7 +181,8 @@ func (s *screen) region(r *diff.Region) {
 	if r.Call.Mode != "" {
 		mode = " in mode " + string(r.Call.Mode)
 	}
-	s.printf("\n%s  %s → %s%s\n", s.io.paint(bold, way), s.io.paint(verdictInk(r.Was), r.Was.String()), s.io.paint(verdictInk(r.Now), r.Now.String()), visible(mode))
+	s.printf("\n%s  %s → %s%s\n", s.io.paint(bold, way), s.io.paint(verdictInk(r.Was), r.Was.String()),
+		s.io.paint(verdictInk(r.Now), r.Now.String()), visible(mode))
 	s.text("call", witness(r.Call))
 	s.decidedBy("was", &r.WasBy)
 	s.decidedBy("now", &r.NowBy)

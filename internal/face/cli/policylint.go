@@ -59,7 +59,7 @@ func findings(n int) string {
 	return plural(n, "finding")
 }
 
-// uses counts what rules decided of late; nil where there is no ledger, or where it does not go
+// uses counts the recent decisions of rules; nil where there is no ledger, or where it does not go
 // back that far: a rule may have been written yesterday.
 func (o *lintOptions) uses(ctx context.Context) (*lint.Uses, error) {
 	if o.Unused == "0" {
@@ -87,7 +87,7 @@ func (o *lintOptions) uses(ctx context.Context) (*lint.Uses, error) {
 	return lint.CountUses(store.Records(ctx, ledger.Query{Kind: ledger.Decision, Since: since}), explain.TextOf)
 }
 
-// idle returns what the ledger says against rules.
+// idle returns the rules that the ledger shows to be idle.
 func (o *lintOptions) idle(uses *lint.Uses) (out obstat.Errors) {
 	if uses == nil || uses.Calls == 0 {
 		return nil
@@ -111,7 +111,7 @@ func newGC(f *Factory) *cobra.Command {
 // gcJSON is the output of `obstat policy gc --json`.
 type gcJSON struct {
 	V       int           `json:"v"`
-	Removed obstat.Errors `json:"removed"` // what was said against each rule
+	Removed obstat.Errors `json:"removed"` // the finding about each rule
 	Kept    obstat.Errors `json:"kept"`
 }
 
@@ -133,7 +133,7 @@ func (o *lintOptions) gc(ctx context.Context, files []string) error {
 		return err
 	}
 	out := gcJSON{1, obstat.Errors{}, obstat.Errors{}}
-	kept := map[string]bool{} // by what is said of them, without the place
+	kept := map[string]bool{} // by the finding, without the place
 	for {
 		e, p, err := o.next(uses, kept)
 		if err != nil {
@@ -180,7 +180,8 @@ func (o *lintOptions) next(uses *lint.Uses, kept map[string]bool) (*obstat.Error
 			all = append(all, lint.Used(pol.Program, uses, opts)...)
 		}
 		for _, e := range all {
-			if slices.Contains([]obstat.Code{obstat.CodeNoEffect, obstat.CodeUnused}, e.Code) && e.Pos.IsValid() && !kept[e.Msg] {
+			if slices.Contains([]obstat.Code{obstat.CodeNoEffect, obstat.CodeUnused}, e.Code) && e.Pos.IsValid() &&
+				!kept[e.Msg] {
 				return e, pol, nil
 			}
 		}
@@ -188,8 +189,8 @@ func (o *lintOptions) next(uses *lint.Uses, kept map[string]bool) (*obstat.Error
 	return nil, nil, nil
 }
 
-// takeOut shows what is said against a rule and what would change without it, asks, and takes it
-// out of its file.
+// takeOut shows a finding about a rule and the calls that flip without it, asks, and takes the
+// rule out of its file.
 func (o *lintOptions) takeOut(p *policy.Policy, e *obstat.Error) (bool, error) {
 	w := o.IO.Out
 	if o.jsonFlag {
@@ -215,7 +216,8 @@ func (o *lintOptions) takeOut(p *policy.Policy, e *obstat.Error) (bool, error) {
 		fmt.Fprintf(w, "    it stays: it is not as idle as it looks\n")
 		return false, nil
 	}
-	if looser := diff.Loosened(&diff.Draft{Was: []*obstat.Policy{p.Loaded.Policy}, Now: without.Policy}); len(looser) > 0 && !ended(p.Program, e.Pos) {
+	if looser := diff.Loosened(&diff.Draft{Was: []*obstat.Policy{p.Loaded.Policy},
+		Now: without.Policy}); len(looser) > 0 && !ended(p.Program, e.Pos) {
 		r := &looser[0]
 		fmt.Fprintf(w, "    it denies or asks: without it %s goes from %s to %s\n", visible(witness(r.Call)), r.Was, r.Now)
 		if o.Yes && !o.Loose {

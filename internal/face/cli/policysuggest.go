@@ -62,7 +62,8 @@ func (o *suggestOptions) run(ctx context.Context, _ []string) error {
 	}
 	defer store.Close()
 	o.announce(p)
-	rep, err := suggest.Suggest(p.Loaded, store.Records(ctx, ledger.Query{Since: since}), &suggest.Options{Min: max(o.Min, 1)})
+	rep, err := suggest.Suggest(p.Loaded, store.Records(ctx, ledger.Query{Since: since}),
+		&suggest.Options{Min: max(o.Min, 1)})
 	if err != nil {
 		return err
 	}
@@ -118,8 +119,10 @@ func (o *suggestOptions) choose(out *suggestJSON, title string, asks bool) (acce
 
 // write adds the rules to the policy's file, and keeps them as accepted.
 func (o *suggestOptions) write(ctx context.Context, p *loaded, offers []obstat.Offer, who *person.Who) error {
-	files := &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Dir: p.Dir, Home: p.where.Home, Getenv: o.Getenv, Mine: true, Who: who}
-	return files.Accept(ctx, &gate.Accepted{Policy: p.Loaded, Call: &obstat.Call{Dir: p.Dir, Roots: []string{p.Dir}}, Rules: offers, By: userName()})
+	files := &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Dir: p.Dir, Home: p.where.Home,
+		Getenv: o.Getenv, Mine: true, Who: who}
+	return files.Accept(ctx, &gate.Accepted{Policy: p.Loaded, Call: &obstat.Call{Dir: p.Dir, Roots: []string{p.Dir}},
+		Rules: offers, By: userName()})
 }
 
 func (s *screen) suggestions(rep *suggest.Report, title string) {
@@ -127,9 +130,11 @@ func (s *screen) suggestions(rep *suggest.Report, title string) {
 	case rep.Asks == 0:
 		s.printf("of %s in the ledger %s asks about none\n", plural(rep.Calls, "call"), visible(title))
 	case len(rep.List) == 0:
-		s.printf("%s asks about %d of %s, and no rule would settle several of them and nothing else\n", visible(title), rep.Asks, plural(rep.Calls, "call"))
+		s.printf("%s asks about %d of %s, and no rule would settle several of them and nothing else\n", visible(title),
+			rep.Asks, plural(rep.Calls, "call"))
 	default:
-		s.printf("%s asks about %d of %s; with these rules it would ask about %d\n", visible(title), rep.Asks, plural(rep.Calls, "call"), rep.Left)
+		s.printf("%s asks about %d of %s; with these rules it would ask about %d\n", visible(title), rep.Asks,
+			plural(rep.Calls, "call"), rep.Left)
 	}
 }
 

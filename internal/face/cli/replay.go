@@ -75,7 +75,8 @@ func (s *screen) replay(rep *replay.Report, title string, most int) {
 		s.printf("  %-14s %d\n", way, rep.Flipped[way])
 	}
 	if rep.Inexact > 0 {
-		s.printf("%d of the calls are not known in full (secrets were masked, or more); they are decided by what is\n", rep.Inexact)
+		s.printf("%d of the calls are not known in full (secrets were masked, or more); they are decided by what is\n",
+			rep.Inexact)
 	}
 	if rep.Drifted > 0 {
 		s.printf("%d of them this very policy decided otherwise before: obstat itself has changed\n", rep.Drifted)
@@ -104,7 +105,8 @@ func (s *screen) flip(f *replay.Flip) {
 	if f.Came != f.Was.String() {
 		came = ", came out as " + f.Came
 	}
-	s.printf("\n%s → %s%s%s\n", s.io.paint(verdictInk(f.Was), f.Was.String()), s.io.paint(verdictInk(f.Now), f.Now.String()), came, times)
+	s.printf("\n%s → %s%s%s\n", s.io.paint(verdictInk(f.Was), f.Was.String()),
+		s.io.paint(verdictInk(f.Now), f.Now.String()), came, times)
 	s.head(callView(f.Call, f.Now, f.Part, explain.By{}))
 	if f.WasRule != "" {
 		s.text("was by", f.WasRule+" "+f.WasPos.String())
@@ -167,7 +169,8 @@ func (s *screen) stats(st *replay.Stats, top int) {
 		s.printf("the ledger has no decisions\n")
 		return
 	}
-	s.printf("%s from %s to %s\n\n", s.io.paint(bold, plural(total, "decision")), st.From.Local().Format(time.DateTime), st.To.Local().Format(time.DateTime))
+	s.printf("%s from %s to %s\n\n", s.io.paint(bold, plural(total, "decision")), st.From.Local().Format(time.DateTime),
+		st.To.Local().Format(time.DateTime))
 	room := s.width - 24
 	for v := obstat.Allow; ; v-- {
 		n := st.Verdicts[v.String()]
@@ -226,7 +229,7 @@ func (s *screen) ends(st *replay.Stats) {
 // busiest moment.
 func (s *screen) overTime(st *replay.Stats) {
 	if len(st.Buckets) < 2 || st.Buckets[1].From.Sub(st.Buckets[0].From) < time.Second {
-		return // nothing to see in what took a minute
+		return // too short to draw
 	}
 	most := 1
 	for _, b := range st.Buckets {
@@ -247,7 +250,8 @@ func (s *screen) overTime(st *replay.Stats) {
 			}
 			row.WriteRune(heights[h])
 		}
-		s.printf("%s\n", strings.TrimRight(fmt.Sprintf("%-6s %s", v, s.io.paint(verdictInk(v), strings.TrimRight(row.String(), " "))), " "))
+		s.printf("%s\n", strings.TrimRight(fmt.Sprintf("%-6s %s", v,
+			s.io.paint(verdictInk(v), strings.TrimRight(row.String(), " "))), " "))
 		if v == obstat.Deny {
 			return
 		}

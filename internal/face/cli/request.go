@@ -37,9 +37,8 @@ func shortPath(name, dir string) string {
 	return name
 }
 
-// request writes a request for the person who is to answer it, as explain writes a
-// decision. The call is analysed anew, on this machine. Nothing of it is left out for its
-// length: who approves a call approves all of it.
+// request writes a request as explain writes a decision. The call is analysed anew, on this
+// machine, and shown whole however long it is: a person approves all of it.
 func (s *screen) request(r *approval.Request, w obstat.World, now time.Time) string {
 	by, why := explain.By{Kind: "default", Text: "no rule"}, r.Reason
 	if r.Rule != "" {
@@ -94,7 +93,7 @@ func byDanger(effects []explain.Effect) []explain.Effect {
 	return out
 }
 
-// whoWords says who wants it, until when, and who may answer.
+// whoWords names the agent, the time that is left, and the people who may answer.
 func whoWords(r *approval.Request, now time.Time) string {
 	c := &r.Call
 	var parts []string
@@ -121,8 +120,8 @@ func whoWords(r *approval.Request, now time.Time) string {
 	return text
 }
 
-// offers writes the rules that would settle calls like this one, and what else
-// each would have let through; none says that there is nothing.
+// offers writes the rules that would settle calls like this one, and the other
+// calls that each would have let through; none is printed where there are no others.
 func (s *screen) offers(offers []approval.Offer, none string) {
 	label := "always"
 	for i := range offers {

@@ -12,7 +12,7 @@ type rosterJSON struct {
 	Roster approval.Roster `json:"roster"`
 }
 
-// readRoster reads who may answer which calls.
+// readRoster reads which people may answer which calls.
 func readRoster(name string) (approval.Roster, error) {
 	data, err := read(name)
 	if err != nil {
@@ -29,7 +29,8 @@ func readRoster(name string) (approval.Roster, error) {
 	}
 	for i, l := range out.Roster {
 		if l.Policy && (l.Tool+l.Rule != "" || l.Safety || l.Who.NotCaller) {
-			return nil, usagef("%s: roster[%d] is about policies, so tool, rule, safety and not_caller say nothing in it", name, i)
+			return nil, usagef("%s: roster[%d] is about policies, so tool, rule, safety and not_caller say nothing in it",
+				name, i)
 		}
 	}
 	return out.Roster, nil

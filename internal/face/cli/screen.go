@@ -275,7 +275,8 @@ func (s *screen) walk(v *explain.View) {
 		case w.Part == "" || w.Decides:
 			rows = append(rows, wholeRows(w)...)
 			if settled < 0 {
-				rows = append(rows, row{stage: "default", looked: visible(cmp.Or(w.Part, w.Text)), found: "nothing settled it", outcome: w.Verdict.String(), look: verdictInk(w.Verdict)})
+				rows = append(rows, row{stage: "default", looked: visible(cmp.Or(w.Part, w.Text)), found: "nothing settled it",
+					outcome: w.Verdict.String(), look: verdictInk(w.Verdict)})
 			}
 		case settled < 0:
 			silent = append(silent, w)
@@ -313,7 +314,8 @@ func wholeRows(w *explain.Walk) []row {
 		if st.State == explain.NotReached {
 			r = row{stage: visible(st.Stage), outcome: st.State, faint: true}
 		}
-		if n := len(rows); n > 0 && r.faint && rows[n-1].faint && rows[n-1].outcome == r.outcome && rows[n-1].found == r.found {
+		if n := len(rows); n > 0 && r.faint && rows[n-1].faint && rows[n-1].outcome == r.outcome &&
+			rows[n-1].found == r.found {
 			rows[n-1].stage += " · " + r.stage
 			rows[n-1].looked = ""
 			continue
@@ -325,7 +327,8 @@ func wholeRows(w *explain.Walk) []row {
 
 // silentRow shows the parts that no rule speaks of in one line.
 func silentRow(parts []*explain.Walk) row {
-	r := row{stage: "default", looked: visible(parts[0].Part), found: "no rule matches", outcome: parts[0].Verdict.String(), faint: true}
+	r := row{stage: "default", looked: visible(parts[0].Part), found: "no rule matches",
+		outcome: parts[0].Verdict.String(), faint: true}
 	if len(parts) > 1 {
 		r.looked = strconv.Itoa(len(parts)) + " parts more"
 	}
@@ -333,7 +336,8 @@ func silentRow(parts []*explain.Walk) row {
 }
 
 func stepRow(st *explain.Step, looked string, as obstat.Verdict) row {
-	r := row{stage: visible(st.Stage), looked: looked, found: found(st), outcome: st.State, faint: st.State == explain.Passed}
+	r := row{stage: visible(st.Stage), looked: looked, found: found(st), outcome: st.State,
+		faint: st.State == explain.Passed}
 	if st.State == explain.Settled {
 		r.outcome, r.look = "settled: "+as.String(), verdictInk(as)
 	}

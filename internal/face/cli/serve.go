@@ -113,7 +113,7 @@ func local(addr string) bool {
 
 func (o *serveOptions) run(ctx context.Context, _ []string) (err error) {
 	if os.Getenv("GOGC") == "" {
-		// A server's heap is small, and what a request allocates is gone with it: by
+		// A server's heap is small, and the memory of a request is free after it: by
 		// default a third of a busy server's time would go into collecting it.
 		debug.SetGCPercent(400)
 	}
@@ -174,8 +174,8 @@ func (o *serveOptions) run(ctx context.Context, _ []string) (err error) {
 	return err
 }
 
-// answered returns the values of Host that the server answers to: where it listens, what --host
-// names, and each of them without the port that browsers leave out.
+// answered returns the values of Host that the server answers to: where it listens, the names
+// of --host, and each of them without the port that browsers leave out.
 func (o *serveOptions) answered(hosts []string) []string {
 	usual := "80"
 	if o.Cert != "" {
@@ -212,8 +212,11 @@ func (o *serveOptions) server() (*server.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := &server.Options{Console: console.New, Keep: keep, Shared: o.Store.shared(), AskTimeout: o.Wait, Rate: o.Rate, Traces: cmp.Or(o.Traces, os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")), TLS: o.Cert != "", Log: slog.New(slog.NewTextHandler(o.IO.Err, nil)),
-		Policy: &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: dialectOptions, Dir: dir, Serves: true, Getenv: os.Getenv, Mine: true}}
+	opts := &server.Options{Console: console.New, Keep: keep, Shared: o.Store.shared(), AskTimeout: o.Wait, Rate: o.Rate,
+		Traces: cmp.Or(o.Traces, os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")), TLS: o.Cert != "",
+		Log: slog.New(slog.NewTextHandler(o.IO.Err, nil)),
+		Policy: &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: dialectOptions, Dir: dir,
+			Serves: true, Getenv: os.Getenv, Mine: true}}
 	switch o.World {
 	case "auto":
 		if local(o.Addr) {
@@ -251,7 +254,10 @@ func (o *serveOptions) guarded(dir string) ([]mcp.Member, error) {
 	if o.MCP == "" {
 		return nil, nil
 	}
-	return members(o.MCP, o.IO.Err, func(name string) (*mcp.Guard, error) { return &mcp.Guard{Name: name, Dir: dir}, mcp.CheckName(name) })
+	return members(o.MCP, o.IO.Err, func(name string) (*mcp.Guard, error) {
+		return &mcp.Guard{Name: name, Dir: dir},
+			mcp.CheckName(name)
+	})
 }
 
 // greet says where the server is, and how to log in.
@@ -270,7 +276,8 @@ func (o *serveOptions) greet(ctx context.Context, keep server.Store, hosts []str
 		fmt.Fprintf(o.IO.Out, "there is no link to log in with: %s; obstat token login makes one\n", visible(no.Why))
 		return nil
 	}
-	link, err := loginLink(ctx, keep, cmp.Or(strings.TrimSuffix(o.PublicURL, "/"), scheme+"://"+at), cmp.Or(o.As, userName()), []string{server.RoleAdmin}, userName()+", who started the server")
+	link, err := loginLink(ctx, keep, cmp.Or(strings.TrimSuffix(o.PublicURL, "/"), scheme+"://"+at),
+		cmp.Or(o.As, userName()), []string{server.RoleAdmin}, userName()+", who started the server")
 	if err != nil {
 		return err
 	}
@@ -303,7 +310,7 @@ func loginLink(ctx context.Context, keep server.Store, base, name string, roles 
 // a token in a store that this server does not read. The password of a database is left out.
 func (o *storeOptions) again() string {
 	path := o.Path
-	if path == "" && os.Getenv("XDG_STATE_HOME") != "" { // of a unit, and not of who reads this
+	if path == "" && os.Getenv("XDG_STATE_HOME") != "" { // of a unit, not of the person who reads this
 		path, _ = o.path()
 	}
 	if path == "" {
@@ -340,7 +347,8 @@ func newToken(f *Factory) *cobra.Command {
 	cmd := command("token", nil, nil, nil)
 	made := &tokenOptions{Factory: f, Days: 90}
 	login := &tokenOptions{Factory: f, Base: "http://127.0.0.1:8470", Roles: []string{server.RoleAdmin}}
-	cmd.AddCommand(command("token create", some(0, 0), made, made.create), command("token login", some(0, 0), login, login.login))
+	cmd.AddCommand(command("token create", some(0, 0), made, made.create),
+		command("token login", some(0, 0), login, login.login))
 	return cmd
 }
 
@@ -373,7 +381,8 @@ func (o *tokenOptions) create(ctx context.Context, _ []string) error {
 	}
 	return o.show(tokenJSON{1, tok}, func(s *screen) {
 		s.printf("%s\n", tok.Secret)
-		s.printf("for the %s %s until %s; it is shown only now\n", tok.Kind, visible(tok.Name), tok.Expires.Format(time.DateOnly))
+		s.printf("for the %s %s until %s; it is shown only now\n", tok.Kind, visible(tok.Name),
+			tok.Expires.Format(time.DateOnly))
 	})
 }
 
@@ -431,6 +440,7 @@ func (o *joinOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.IO.Out, "joined %s; it signs with the key\n  %s\nhooks use it with --server %s\n", visible(j.URL), visible(j.Key), visible(j.URL))
+	fmt.Fprintf(o.IO.Out, "joined %s; it signs with the key\n  %s\nhooks use it with --server %s\n", visible(j.URL),
+		visible(j.Key), visible(j.URL))
 	return nil
 }

@@ -49,7 +49,7 @@ func (o *serveOptions) demonstrate(ctx context.Context, opts *server.Options) (*
 	return a, nil
 }
 
-// work makes the calls of the demo again and again until ctx ends. What asks waits
+// work makes the calls of the demo again and again until ctx ends. Asks wait
 // for a person at the console.
 func (a *demoAgent) work(ctx context.Context, keep store.Serving, url string) error {
 	c, err := demoClient(ctx, keep, url, client.TokenRequest{Kind: "agent", Name: "build", User: "you", Days: 1})
@@ -66,8 +66,8 @@ func (a *demoAgent) work(ctx context.Context, keep store.Serving, url string) er
 	return nil
 }
 
-// play makes the calls of the demo once, for who has no terminal to stop it with: what asks
-// is answered as the story says, at the server, and each call is shown with its answer.
+// play makes the calls of the demo once, where there is no terminal to stop it with: asks are
+// answered by the script, at the server, and each call is shown with its answer.
 func (a *demoAgent) play(ctx context.Context, keep store.Serving, url string, out io.Writer) error {
 	agent, err := demoClient(ctx, keep, url, client.TokenRequest{Kind: "agent", Name: "build", Days: 1})
 	if err != nil {
@@ -103,13 +103,15 @@ func (a *demoAgent) play(ctx context.Context, keep store.Serving, url string, ou
 			if d, err = agent.Claim(ctx, d.Request.ID, client.Claim{Digest: d.Request.Digest}); err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "  you answer at the console: %s\n  %-5s %s\n", cmp.Or(st.Answer, "n"), d.Verdict, visible(d.Reason))
+			fmt.Fprintf(out, "  you answer at the console: %s\n  %-5s %s\n", cmp.Or(st.Answer, "n"), d.Verdict,
+				visible(d.Reason))
 		}
 		if err := a.do(st, call, d); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "\nEverything above is in the ledger: obstat log --store %s\nPictures of the console: %s\n", statedir.Store(filepath.Dir(a.run.Dir)), pictures())
+	fmt.Fprintf(out, "\nEverything above is in the ledger: obstat log --store %s\nPictures of the console: %s\n",
+		statedir.Store(filepath.Dir(a.run.Dir)), pictures())
 	return nil
 }
 
@@ -123,7 +125,7 @@ func pictures() string {
 	return "docs/console in obstat's source"
 }
 
-// step makes one call, and does what it is about where that is allowed.
+// step makes one call, and carries it out where that is allowed.
 func (a *demoAgent) step(ctx context.Context, c *client.Client, s *demo.Step, round int) error {
 	select {
 	case <-ctx.Done():
@@ -137,12 +139,12 @@ func (a *demoAgent) step(ctx context.Context, c *client.Client, s *demo.Step, ro
 	call.Session, call.User = fmt.Sprint("demo ", round), ""
 	d, err := c.Decide(ctx, call, 5*time.Minute)
 	if err != nil {
-		return nil // nobody was there: the next step
+		return nil // no person answered: the next step
 	}
 	return a.do(s, call, d)
 }
 
-// do does what a call is about where that is allowed, with the input that was put in its place.
+// do carries out an allowed call, with the input that a person put in its place.
 func (a *demoAgent) do(s *demo.Step, call *obstat.Call, d *client.Decision) error {
 	if d.Verdict != obstat.Allow.String() {
 		return nil

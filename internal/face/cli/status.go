@@ -103,7 +103,8 @@ func (st *statusJSON) fill(p *loaded) {
 		st.Policy, st.Dialect, st.Files = main.Loaded.Policy.Digest(), main.Dialect.Name(), main.Input.Names()
 	}
 	for _, pol := range in.Policies {
-		st.InForce = append(st.InForce, inForceJSON{pol.Loaded.Policy.Digest(), pol.Dialect.Name(), pol.Input.Names(), pol.Role.String(), pol.Why, pol.OnDisk, pol.Accepted})
+		st.InForce = append(st.InForce, inForceJSON{pol.Loaded.Policy.Digest(), pol.Dialect.Name(), pol.Input.Names(),
+			pol.Role.String(), pol.Why, pol.OnDisk, pol.Accepted})
 	}
 	st.Looked, st.New, st.Pins = append(st.Looked, in.Looked...), append(st.New, in.New...), in.Pins
 }
@@ -244,7 +245,7 @@ func (o *trustOptions) where() (*policy.Where, error) {
 	home, _ := o.World.Home("")
 	getenv := func(name string) string {
 		if name == person.TrustVariable {
-			return "" // what it names is accepted like anything else, by who it says
+			return "" // its directories are accepted like any other
 		}
 		return o.Getenv(name)
 	}
@@ -303,7 +304,7 @@ func (o *trustOptions) ask(found *policy.InForce, dir string) (*person.Who, erro
 	return o.accept(dir, "accept all of it?", o.Yes)
 }
 
-// news writes the rules that wait to be accepted, one a line, and all of them: who says yes
+// news writes the rules that wait to be accepted, one a line, and all of them: a yes
 // accepts the last one, too.
 func (s *screen) news(news []policy.New) {
 	for _, nw := range news {
@@ -345,7 +346,8 @@ func (f *Factory) offerTrust(ctx context.Context, dir string) error {
 		return nil
 	}
 	for _, nw := range found.New {
-		fmt.Fprintf(f.IO.Err, "the policy of %s waits to be accepted: obstat trust %s\n", visible(nw.Place), visible(nw.Place))
+		fmt.Fprintf(f.IO.Err, "the policy of %s waits to be accepted: obstat trust %s\n", visible(nw.Place),
+			visible(nw.Place))
 	}
 	return nil
 }

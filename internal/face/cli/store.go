@@ -35,7 +35,8 @@ func (o *storeOptions) open(ctx context.Context) (*sqlite.Store, error) {
 		return nil, err
 	}
 	if !sqlite.Exists(path) {
-		return nil, obstat.Errors{{Code: obstat.CodeMissing, Pos: obstat.Pos{File: path}, Msg: "there is no store here: no gate has run yet",
+		return nil, obstat.Errors{{Code: obstat.CodeMissing, Pos: obstat.Pos{File: path},
+			Msg:  "there is no store here: no gate has run yet",
 			Hint: "name another with --store, or see one at work with obstat demo"}}
 	}
 	return sqlite.Open(ctx, path)
@@ -136,7 +137,8 @@ func (s *screen) grant(g *approval.Grant, now time.Time) {
 		until = "for " + g.Expires.Sub(now).Round(time.Second).String()
 	}
 	s.printf("%s\n  %s\n", s.io.paint(bold, visible(g.ID)), clip(visible(what), s.width-2))
-	s.printf("  %s %s, by %s on %s, %s\n", g.Scope, visible(g.Key), visible(g.By), g.Created.Local().Format(time.DateTime), until)
+	s.printf("  %s %s, by %s on %s, %s\n", g.Scope, visible(g.Key), visible(g.By),
+		g.Created.Local().Format(time.DateTime), until)
 }
 
 func (o *grantsOptions) revoke(ctx context.Context, ids []string) error {

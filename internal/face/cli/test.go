@@ -138,40 +138,43 @@ type summaryJSON struct {
 func (t *tester) broken(n int, err error) error {
 	t.failed++
 	t.clear()
-	return t.Factory.show(failureJSON{V: explain.Version, Kind: "broken", File: t.file, Line: n, Reason: err.Error()}, func(s *screen) {
-		for _, e := range obstat.ErrorsOf(err) {
-			place := fmt.Sprintf("%s:%d", t.file, n)
-			if e.Pos.IsValid() {
-				place = e.Pos.String()
+	return t.Factory.show(failureJSON{V: explain.Version, Kind: "broken", File: t.file, Line: n, Reason: err.Error()},
+		func(s *screen) {
+			for _, e := range obstat.ErrorsOf(err) {
+				place := fmt.Sprintf("%s:%d", t.file, n)
+				if e.Pos.IsValid() {
+					place = e.Pos.String()
+				}
+				s.printf("%s %s: no case: %s\n", s.io.paint(red, "FAIL"), visible(place), visible(e.Msg))
 			}
-			s.printf("%s %s: no case: %s\n", s.io.paint(red, "FAIL"), visible(place), visible(e.Msg))
-		}
-	})
+		})
 }
 
 // show shows a case that failed.
 func (t *tester) show(n int, c *cases.Case, res *cases.Result) error {
 	t.clear()
-	return t.Factory.show(failureJSON{explain.Version, "failed", t.file, n, c.ID, res.Wanted, res.Got, res.Reason}, func(s *screen) {
-		fail := s.io.paint(red, "FAIL")
-		if t.Quiet {
-			s.printf("%s %s: wanted %s, got %s\n", fail, visible(c.ID), visible(res.Wanted), visible(res.Got))
-			return
-		}
-		s.printf("%s %s  %s\n", fail, s.io.paint(bold, visible(c.ID)), s.io.paint(dim, fmt.Sprintf("%s:%d", visible(t.file), n)))
-		row := func(label, text string) {
-			if text != "" {
-				s.printf("     %-7s %s\n", label, visible(text))
+	return t.Factory.show(failureJSON{explain.Version, "failed", t.file, n, c.ID, res.Wanted, res.Got, res.Reason},
+		func(s *screen) {
+			fail := s.io.paint(red, "FAIL")
+			if t.Quiet {
+				s.printf("%s %s: wanted %s, got %s\n", fail, visible(c.ID), visible(res.Wanted), visible(res.Got))
+				return
 			}
-		}
-		row("call", callWords(&c.Call))
-		row("note", c.Note)
-		row("wanted", res.Wanted)
-		row("got", res.Got)
-		for line := range strings.SplitSeq(res.Reason, "\n") {
-			row("because", line)
-		}
-	})
+			s.printf("%s %s  %s\n", fail, s.io.paint(bold, visible(c.ID)),
+				s.io.paint(dim, fmt.Sprintf("%s:%d", visible(t.file), n)))
+			row := func(label, text string) {
+				if text != "" {
+					s.printf("     %-7s %s\n", label, visible(text))
+				}
+			}
+			row("call", callWords(&c.Call))
+			row("note", c.Note)
+			row("wanted", res.Wanted)
+			row("got", res.Got)
+			for line := range strings.SplitSeq(res.Reason, "\n") {
+				row("because", line)
+			}
+		})
 }
 
 // progress shows on a terminal, a few times a second, how far it is.
@@ -200,7 +203,8 @@ func (t *tester) close() error {
 	if t.failed > 0 {
 		code = ExitError
 	}
-	return cmp.Or(t.Factory.show(summaryJSON{explain.Version, "summary", t.passed, t.failed, t.skipped, t.refused}, func(s *screen) {
-		s.printf("%d passed, %d failed\n", t.passed, t.failed)
-	}), done(code))
+	return cmp.Or(t.Factory.show(summaryJSON{explain.Version, "summary", t.passed, t.failed, t.skipped, t.refused},
+		func(s *screen) {
+			s.printf("%d passed, %d failed\n", t.passed, t.failed)
+		}), done(code))
 }

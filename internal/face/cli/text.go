@@ -50,8 +50,10 @@ func runeColumns(r rune) int {
 
 // isWide tells the characters that terminals draw two columns wide.
 func isWide(r rune) bool {
-	return r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf && r != 0x303f || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 && r <= 0xfaff ||
-		r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0xffe0 && r <= 0xffe6 || r >= 0x1f300 && r <= 0x1faff || r >= 0x20000 && r <= 0x3fffd
+	return r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf && r != 0x303f || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 &&
+		r <= 0xfaff ||
+		r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0xffe0 && r <= 0xffe6 || r >= 0x1f300 &&
+		r <= 0x1faff || r >= 0x20000 && r <= 0x3fffd
 }
 
 // clip shortens s to at most n columns, with an ellipsis where it was cut.
@@ -123,7 +125,7 @@ type IO struct {
 	Width int
 	// Color says that Out may be coloured, and Light that its background is light.
 	Color, Light bool
-	// Person returns who stands behind the command if it loosens a place, as
+	// Person returns the person behind a command that loosens a place, as
 	// [person.Here] does; nil finds no person.
 	Person func(place string) (*person.Who, error)
 }
@@ -169,11 +171,11 @@ func (s *IO) width() int {
 func (s *IO) yes(question string) bool {
 	fmt.Fprintf(s.Out, "%s [y/N] ", question)
 	var word string
-	_, err := fmt.Fscanln(s.In, &word) // and not a byte of what follows
+	_, err := fmt.Fscanln(s.In, &word) // and not a byte more
 	return err == nil && slices.Contains([]string{"y", "yes"}, strings.ToLower(word))
 }
 
-// confirm asks whether what was shown may be written.
+// confirm asks whether the change that was shown may be written.
 func (f *Factory) confirm(yes bool) error {
 	switch {
 	case yes:

@@ -8,7 +8,7 @@ import (
 	"github.com/obstat/obstat/internal/study/replay"
 )
 
-// A plot is what the script draws.
+// A plot is drawn by the script.
 type plot struct {
 	At     []float64 `json:"at"` // seconds
 	Bars   bool      `json:"bars,omitempty"`
@@ -36,7 +36,7 @@ type countRow struct {
 	N, Share int
 }
 
-// A countList is what was most of something.
+// A countList has the most frequent of something.
 type countList struct {
 	Title string
 	Rows  []countRow

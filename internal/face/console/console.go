@@ -1,9 +1,7 @@
-// Package console is the web page on which people answer agents and look at what
-// was decided.
+// Package console is the web page on which people answer agents and look at decisions.
 //
-// It owns the pages and what they look like. Everything that they show or do goes
-// through [server.Service], which knows who is logged in; a page is no way round
-// it. The pages work without a script; the script brings requests as they come.
+// It owns the pages and their looks. Everything that they show or do goes through
+// [server.Service], which knows the person who is logged in; a page is no way round it. The pages work without a script; the script brings requests as they come.
 package console
 
 import (
@@ -92,7 +90,7 @@ func (c *console) routes() *http.ServeMux {
 	return mux
 }
 
-// A frame is what every page has.
+// A frame is around every page.
 type frame struct {
 	Page, Title string
 	Me          *server.Person
@@ -119,7 +117,7 @@ func (frame) Pages() []link {
 // Admin tells whether the person looks after policies.
 func (f frame) Admin() bool { return f.Me.Is(server.RoleAdmin) }
 
-// frame returns a page's frame. What the last form said comes along in the address.
+// frame returns a page's frame. The address names the sentence that the last form left.
 func (c *console) frame(r *http.Request, page, title string) (frame, error) {
 	waiting, _, err := c.v.Requests(r.Context(), approval.Query{State: approval.Pending})
 	f := frame{Page: page, Title: title, Me: server.PersonOf(r.Context()), Waiting: len(waiting)}
@@ -128,7 +126,7 @@ func (c *console) frame(r *http.Request, page, title string) (frame, error) {
 }
 
 // said are the sentences that a page can be told to show: no others, so that
-// nobody can make it say something by a link.
+// a link cannot put words into it.
 var said = map[string]string{
 	"answered":  "Your answer was taken.",
 	"revoked":   "The grant was taken back.",
@@ -163,7 +161,7 @@ func scripted(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "application/json")
 }
 
-// fail tells what went wrong: as a problem to a script, as a page to people.
+// fail shows an error: as a problem to a script, as a page to people.
 func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := server.ProblemOf(err)
 	if scripted(r) {

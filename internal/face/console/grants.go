@@ -8,7 +8,7 @@ import (
 	"github.com/obstat/obstat/internal/face/server"
 )
 
-// grantsPage shows what people have allowed for longer than a call.
+// grantsPage shows the approvals that hold for longer than a call.
 type grantsPage struct {
 	frame
 	Grants []*approval.Grant

@@ -96,8 +96,8 @@ func groupOf(rs []*approval.Request) *group {
 
 // card shows a request to a person.
 func (c *console) card(r *approval.Request, p *server.Person) card {
-	// Where agents run elsewhere, a path of theirs is another file here, and who may answer a
-	// request to write /tls/tls.key is not to read the server's.
+	// Where agents run elsewhere, a path of theirs is another file here, and a person who
+	// answers a request to write /tls/tls.key must not read the server's.
 	now := unread
 	if c.v.Local() {
 		now = display.FileNow
@@ -116,7 +116,7 @@ func (c *console) card(r *approval.Request, p *server.Person) card {
 	}
 	k.Risky = k.Risky || len(k.Hidden) > 0 || len(k.Effects) > 0 && k.Effects[0].Level == "high"
 	_, err := explain.WithText(&r.Call, text)
-	k.Editable = err == nil && lines(text) == text // a field would hide what is not seen
+	k.Editable = err == nil && lines(text) == text // a field would hide invisible characters
 	for i := range r.Offers {
 		k.Offers = append(k.Offers, offerOf(i+1, &r.Offers[i]))
 	}
@@ -144,7 +144,7 @@ func offerOf(n int, o *approval.Offer) shownOffer {
 	return out
 }
 
-// needs says who else has to agree.
+// needs says which other people have to agree.
 func needs(r *approval.Request, p *server.Person) string {
 	var parts []string
 	if n := max(r.Who.Needed, len(r.Who.Each)); n > 1 {
@@ -209,7 +209,7 @@ func (c *console) request(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, http.StatusOK, "request", "frame", p)
 }
 
-// answer takes what a person said to one request.
+// answer takes a person's answer to one request.
 func (c *console) answer(w http.ResponseWriter, r *http.Request) error {
 	one, err := c.v.Request(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -269,7 +269,7 @@ func ruleOf(r *http.Request, one *approval.Request, a *client.Answer) error {
 	return nil
 }
 
-// answerGroup takes what a person said to similar requests.
+// answerGroup takes a person's answer to similar requests.
 func (c *console) answerGroup(w http.ResponseWriter, r *http.Request) error {
 	a := client.Answer{Allow: true, Scope: approval.Once}
 	switch r.PostFormValue("do") {

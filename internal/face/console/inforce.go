@@ -11,8 +11,7 @@ import (
 	"github.com/obstat/obstat/internal/face/server"
 )
 
-// A reviewPage shows what a version would change before it is put in force, and asks for the
-// reason.
+// A reviewPage shows the changes of a version before it is put in force, and asks for the reason.
 type reviewPage struct {
 	frame
 	Name     string // of the version, as `version 3`
@@ -26,14 +25,14 @@ type reviewPage struct {
 	Loosens  bool
 	People   int
 	Proposal *client.Proposal // of this version
-	Keep     []field          // what the form brings back
+	Keep     []field          // fields that the form brings back
 }
 
 // A field of a form that its reader does not see.
 type field struct{ Name, Value string }
 
-// review returns the page for a policy that is compared with the one in force. What was typed before
-// stays.
+// review returns the page for a policy that is compared with the one in force. Typed
+// text stays.
 func (c *console) review(r *http.Request, up *client.PolicyUpload, version int) (*reviewPage, error) {
 	f, err := c.frame(r, "policies", "Put in force")
 	if err != nil {
@@ -92,7 +91,7 @@ func versionWords(version int) string {
 	return "version " + strconv.Itoa(version)
 }
 
-// reviewVersion shows what a version would change: `GET /policies/3/activate`.
+// reviewVersion shows the changes of a version: `GET /policies/3/activate`.
 func (c *console) reviewVersion(w http.ResponseWriter, r *http.Request) error {
 	version, err := strconv.Atoi(r.PathValue("version"))
 	if err != nil || version < 0 {
@@ -105,7 +104,7 @@ func (c *console) reviewVersion(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, http.StatusOK, "inforce", "frame", p)
 }
 
-// reviewBack shows what going back to the version before would change.
+// reviewBack shows the changes of a rollback.
 func (c *console) reviewBack(w http.ResponseWriter, r *http.Request) error {
 	all, err := c.v.Policies(r.Context())
 	if err != nil {
@@ -159,9 +158,9 @@ func (c *console) rollback(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// activated leads to the policy where a version is in force or proposed. What can be mended in the
-// review is shown there again, with what was typed: another version that was faster, a reason that
-// is missing, denials that nobody said are meant to be lifted.
+// activated leads to the policy where a version is in force or proposed. A mistake that
+// can be mended is shown in the review again, with the typed text: another version that was faster,
+// a missing reason, denials that are lifted without a word.
 func (c *console) activated(w http.ResponseWriter, r *http.Request, out *client.Activated, err error,
 	again func() (*reviewPage, error)) error {
 	var p *client.Problem
@@ -182,9 +181,9 @@ func (c *console) activated(w http.ResponseWriter, r *http.Request, out *client.
 	return c.render(w, p.Status, "inforce", "frame", page)
 }
 
-// putText puts the text of the editor in force: it is shown what would change first, and then kept
-// as a version. Of two people who do so at once one is told that the other was faster, and neither
-// text is lost.
+// putText puts the text of the editor in force: it shows the changes first, and then keeps the
+// text as a version. Of two people at once one is told that the other was faster, and neither text
+// is lost.
 func (c *console) putText(w http.ResponseWriter, r *http.Request, up *client.PolicyUpload, sure bool) error {
 	me := server.PersonOf(r.Context())
 	if err := admin(me); err != nil {

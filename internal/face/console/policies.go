@@ -32,7 +32,7 @@ type shownError struct {
 	Warning          bool
 }
 
-// tried is a call that was put to the policy to see what it says.
+// tried is a call that a person tries the policy with.
 type tried struct {
 	Tool, Text string
 	View       *explain.View
@@ -127,8 +127,8 @@ func (c *console) policies(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, http.StatusOK, "policies", "frame", p)
 }
 
-// editPolicy checks the text in the editor, keeps it, or shows what it would change once in force.
-// What was typed stays in the editor.
+// editPolicy checks the text in the editor, keeps it, or shows its changes. Typed text stays in the
+// editor.
 func (c *console) editPolicy(w http.ResponseWriter, r *http.Request) error {
 	p, err := c.policyPage(r)
 	if err != nil {
@@ -186,7 +186,7 @@ func (c *console) keep(w http.ResponseWriter, r *http.Request, up *client.Policy
 	return done(w, r, "/policies?said=kept")
 }
 
-// admin refuses people who do not look after policies.
+// admin refuses people without the role admin.
 func admin(p *server.Person) error {
 	if p.Is(server.RoleAdmin) {
 		return nil
@@ -206,7 +206,7 @@ func shownErrors(list obstat.Errors, file string, warning bool) (out []shownErro
 	return out
 }
 
-// tryCall shows how the policy decides a call that nobody makes.
+// tryCall shows how the policy decides a call that is not made.
 func (c *console) tryCall(w http.ResponseWriter, r *http.Request) error {
 	p, err := c.policyPage(r)
 	if err != nil {

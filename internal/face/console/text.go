@@ -74,8 +74,7 @@ func shade(v any) string {
 // something dangerous.
 type piece struct{ Text, Class string }
 
-// mark cuts a text into pieces: part is what decided, and risky are the spans of what is
-// dangerous. Lines stay lines. A text that is one piece is not marked.
+// mark cuts a text into pieces: part decided, and risky are the dangerous spans. Lines stay lines. A text that is one piece is not marked.
 func mark(text, part string, risky ...explain.Span) (out []piece) {
 	class := make([]string, len(text))
 	paint := func(from, to int, as string) {
@@ -101,7 +100,7 @@ func mark(text, part string, risky ...explain.Span) (out []piece) {
 	return out
 }
 
-// risky returns where a call does what deserves the closest look.
+// risky returns the spans of a call that deserve the closest look.
 func risky(would []explain.Effect) (out []explain.Span) {
 	for i := range would {
 		if e := &would[i]; levelOf(e) == "high" {
@@ -140,7 +139,7 @@ func unread(_, _ string) string { return "" }
 // A shownEffect is one thing that a call would do.
 type shownEffect struct{ Level, Kind, Words string }
 
-// effectsOf returns what a call would do, the most dangerous first.
+// effectsOf returns the effects of a call, the most dangerous first.
 func effectsOf(would []explain.Effect) (out []shownEffect) {
 	for _, level := range []string{"high", "mid", ""} {
 		for i := range would {

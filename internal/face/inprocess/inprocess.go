@@ -3,7 +3,7 @@
 // WebAssembly module.
 //
 // It owns the two messages. It keeps nothing but the policies it was given: nothing
-// is recorded and nobody can be asked, so what a policy asks about is denied.
+// is recorded and no person can be asked, so asks are denied.
 package inprocess
 
 import (
@@ -21,7 +21,7 @@ import (
 	in "github.com/obstat/obstat/policy"
 )
 
-// Unasked is what a decision's reason ends with where a person would have been asked.
+// Unasked ends the reason of a decision where a person would have been asked.
 const Unasked = "this asks a person, and inside a process nobody can be asked: put the call to `obstat serve` instead"
 
 // An Engine holds policies. Its zero value is ready; it is for one goroutine.
@@ -49,7 +49,7 @@ type fileText struct {
 	Text  string `json:"text"`
 }
 
-// loadReply says which number a policy got, or what is wrong with it.
+// loadReply has the number of a policy, or its errors.
 type loadReply struct {
 	Policy   int           `json:"policy"` // from 1; 0: it was refused
 	Dialect  string        `json:"dialect,omitempty"`
@@ -175,7 +175,7 @@ func (e *Engine) Decide(number int, src []byte) (out []byte) {
 // answer returns the reply to a call that was decided.
 func answer(d *obstat.Decision) decideReply {
 	out := decideReply{Decision: explain.NewDecision(d)}
-	out.Offers = nil // accepted by people, who are not here
+	out.Offers = nil // no person accepts them here
 	if d.Verdict == obstat.Ask {
 		out.Asks, out.Verdict, out.Reason = true, obstat.Deny, out.Reason+"; "+Unasked
 	}

@@ -23,8 +23,8 @@ type question struct {
 	id    string // of the request
 	d     *obstat.Decision
 	req   *approval.Request
-	// closed: the client has closed its form without an answer, and nobody else is
-	// there; behind the session's lock.
+	// closed: the client has closed its form without an answer, and no terminal or console is
+	// attended; behind the session's lock.
 	closed bool
 	doubt  string // see [gate.Terms]
 }
@@ -135,10 +135,10 @@ func (s *session) notAnswered(q *question, note string) error {
 	return s.settle(q.frame, q.asked, q.call, &d, nil)
 }
 
-// closedWords are for a form that was closed: a program that nobody sits at does that.
+// closedWords are for a form that was closed: an unattended program does that.
 const closedWords = "this call needs a person's approval; no person has refused it, but the client closed the question without an answer"
 
-// attended tells whether somebody may answer elsewhere.
+// attended reports whether a person may answer elsewhere.
 func (g *Guard) attended() bool { return g.Attended != nil && g.Attended() }
 
 // take hands the answer that a client's form has got to the broker, and tells whether there
@@ -203,7 +203,7 @@ func (s *session) form(q *question) jsonx.Object {
 // maxShown bounds how much of the arguments a form shows.
 const maxShown = 2000
 
-// questionText says what is asked: the call, why, and what it would do.
+// questionText describes the call, the reason to ask, and its effects.
 func (s *session) questionText(q *question) string {
 	args := visible(string(q.call.Input))
 	if len(args) > maxShown {

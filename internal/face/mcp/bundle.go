@@ -181,7 +181,7 @@ func (c *crowd) fromClient(ctx context.Context, raw []byte) error {
 	if !c.begin(f.id, m, nil) {
 		return c.fail(f.id, codeRequest, "a request with this id is under way")
 	}
-	_ = m.s.fromClient(ctx, raw) // what cannot be passed on is answered
+	_ = m.s.fromClient(ctx, raw) // an error is answered
 	return nil
 }
 

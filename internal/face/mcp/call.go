@@ -19,7 +19,7 @@ type passed struct {
 	person bool // a person has allowed it, for once
 }
 
-// written waits until what was decided is on the disk, before a client that may be on
+// written waits until the decision is on the disk, before a client that may be on
 // another machine sees the result. A client on this one does not outlive it: for that the
 // record is in the file before the call is made.
 func (s *session) written() error {
@@ -124,7 +124,7 @@ const maxURI = 8 << 10
 // methodTool returns the name under which a method is put to the rules: `resources_read`.
 func methodTool(method string) string { return strings.ReplaceAll(method, "/", "_") }
 
-// metaOf returns what is known of the client that sent a request.
+// metaOf describes the client that sent a request.
 func (s *session) metaOf(f *frame) *meta {
 	if f.meta.version != "" {
 		return &f.meta
@@ -143,8 +143,8 @@ func (s *session) gateFor(m *meta) (*gate.Gate, bool) {
 	return s.Gate, false
 }
 
-// decide puts a call to the gate, and does what that says. Whatever goes wrong on the
-// way is a denial.
+// decide puts a call to the gate and carries its decision out. Every error on the way is a
+// denial.
 func (s *session) decide(ctx context.Context, f *frame, a *asked, c *obstat.Call) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -166,13 +166,13 @@ func (s *session) decide(ctx context.Context, f *frame, a *asked, c *obstat.Call
 	if f.state != "" {
 		if sealed, ours := s.unseal(f.state); ours {
 			if !forms {
-				sealed = nil // it was given out to another client, or by nobody
+				sealed = nil // it was given out to another client, or made up
 			}
 			return s.answeredCall(ctx, &question{frame: f, asked: a, call: c, gate: g, doubt: terms.Doubt}, sealed)
 		}
 		if s.goesOn(c.Digest(), f.state, false) {
 			if now, _ := g.Authorize(ctx, c, &gate.Terms{Ask: gate.Try, Doubt: terms.Doubt}); now.Verdict == obstat.Ask {
-				return s.forward(f, a, c, nil, true) // what the policy allows or denies by now is decided below
+				return s.forward(f, a, c, nil, true) // an allow or deny of now is decided below
 			}
 		}
 	}
@@ -184,7 +184,7 @@ func (s *session) decide(ctx context.Context, f *frame, a *asked, c *obstat.Call
 	return s.askPerson(ctx, q, forms)
 }
 
-// settle does what a decision says.
+// settle passes an allowed call on, and answers one that is refused.
 func (s *session) settle(f *frame, a *asked, c *obstat.Call, d *obstat.Decision, err error) error {
 	if err == nil && d.Verdict == obstat.Allow {
 		return s.forward(f, a, c, d.Input, d.By.Person())
@@ -228,7 +228,7 @@ func (f *frame) with(given []byte) []byte {
 	cut := func(at span, text []byte) {
 		raw := bytes.Join([][]byte{f.raw[:at.start], text, f.raw[at.end:]}, nil)
 		again, err := (&reader{}).read(raw)
-		if err != nil { // it was read before, and what was put in is JSON
+		if err != nil { // it was read before, and JSON was put in
 			panic(err)
 		}
 		f = again
@@ -326,7 +326,7 @@ func (s *session) refusal(f *frame, d *obstat.Decision) []byte {
 	return reply(f.id, result)
 }
 
-// metaDecision is the key of what a program may want to know of a refusal.
+// metaDecision is the key of a refusal's details, for programs.
 const metaDecision = "obstat/decision"
 
 // reply returns a response; result is any JSON.
@@ -334,7 +334,7 @@ func reply(id string, result any) []byte {
 	return message("id", idValue(id), "result", result)
 }
 
-// refusalWords says to the model why a call was not made, and what to do instead.
+// refusalWords tells the model why a call was not made, and how to go on.
 func refusalWords(f *frame, d *obstat.Decision) string {
 	what := f.method
 	if f.method == "tools/call" {

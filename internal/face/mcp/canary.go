@@ -7,7 +7,7 @@ import (
 )
 
 // Canary is a server whose one tool does nothing and says that it ran. `obstat doctor`
-// puts it behind a gateway, to see what comes through.
+// puts it behind a gateway, and looks which calls come through.
 func Canary(in io.Reader, out io.Writer) error {
 	to := &sink{w: out}
 	for msg, err := range messages(in) {

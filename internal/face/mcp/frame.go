@@ -36,7 +36,7 @@ type frame struct {
 	cancels   string // requestId of notifications/cancelled, as it is written
 }
 
-// meta is what a message says of its sender: in params._meta since 2026-07-28, in the
+// meta describes the sender of a message: in params._meta since 2026-07-28, in the
 // params of initialize before.
 type meta struct {
 	version string
@@ -61,7 +61,7 @@ const (
 	response
 )
 
-// Limits of what is relayed.
+// Limits of messages.
 const (
 	maxFrame = 16 << 20 // as the official SDK has it
 	maxID    = 256
@@ -98,8 +98,8 @@ const (
 )
 
 // read reads one message. Two keys that are equal, or equal but for their case, a
-// batch, and an id that is neither a text nor a whole number are refused: what
-// stands behind the gateway may read another message than the gateway does.
+// batch, and an id that is neither a text nor a whole number are refused: the
+// server behind the gateway may read another message than the gateway does.
 func (r *reader) read(raw []byte) (*frame, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -231,7 +231,7 @@ func (r *reader) param(f *frame, key string, at int) error {
 	case "progressToken":
 		f.token, _ = r.id()
 	case "requestId":
-		f.cancels, _ = r.id() // what is no id cancels nothing
+		f.cancels, _ = r.id() // only an id cancels
 	case "protocolVersion":
 		if s.Value() == jsonx.Str {
 			f.meta.version = strings.Clone(s.Text)
@@ -357,7 +357,7 @@ func (f *frame) classify() error {
 }
 
 // notice tells whether a notification is one: every revision begins their names in one way.
-// What has the name of a request is none, for a server may run it all the same.
+// A request without an id is none, for a server may run it all the same.
 func (f *frame) notice() bool { return strings.HasPrefix(f.method, "notifications/") }
 
 // modern tells whether a message is of the stateless revisions, 2026-07-28 and later.
@@ -365,7 +365,7 @@ func (m *meta) modern() bool { return m.version >= firstModern }
 
 const firstModern = "2026-07-28"
 
-// badName says what is wrong with the name of a tool or prompt, or a URI; "" for nothing.
+// badName describes the mistake in the name of a tool or prompt, or in a URI; "" for none.
 func badName(name string, most int) string {
 	switch {
 	case name == "":

@@ -35,12 +35,12 @@ type HTTPOptions struct {
 	Hosts, Origins []string
 	// OwnTokens: tokens that clients send are for this front; they never go further.
 	OwnTokens bool
-	// Caller returns who a request is from, for a face that knows its callers and has checked
+	// Caller returns the caller of a request, for a face that knows its callers and has checked
 	// Host and Origin already; nil: everybody is the guard's own user.
 	Caller func(*http.Request) Caller
 }
 
-// A Caller is one of several who use a front.
+// A Caller is one of several users of a front.
 type Caller struct {
 	ID          string // sessions belong to it: others do not find them
 	Agent, User string // of its calls; "" is as the guard has it
@@ -48,7 +48,7 @@ type Caller struct {
 	away bool // it is reached over HTTP, and may be on another machine
 }
 
-// caller returns who a request is from.
+// caller returns the caller of a request.
 func (f *Front) caller(r *http.Request) Caller {
 	var c Caller
 	if f.opts.Caller != nil {
@@ -164,8 +164,8 @@ func idOr(m *frame) string {
 	return m.id
 }
 
-// mismatch says where headers say something else than the body: what stands in between
-// may have looked at either.
+// mismatch says where headers say something else than the body: a proxy
+// in between may have looked at either.
 func mismatch(h http.Header, m *frame) string {
 	modern := m.meta.modern() && m.method != "initialize"
 	for _, c := range []struct{ name, want string }{{"Mcp-Method", m.method}, {"Mcp-Name", headerName(m)},
@@ -224,7 +224,7 @@ func (f *Front) visit(r *http.Request, m *frame) (*visit, *statusError) {
 	return nil, &statusError{status: http.StatusNotFound, body: []byte("there is no such session")}
 }
 
-// key returns what a session is found by: only the caller who began it finds it.
+// key returns the key of a session, by which only the caller who began it finds it.
 func (f *Front) key(r *http.Request, session string) string { return f.caller(r).ID + "\x00" + session }
 
 // sweep ends sessions that were not used for long; f.mu is held.

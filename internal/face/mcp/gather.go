@@ -34,7 +34,7 @@ type gather struct {
 	from  map[*member]*answers
 }
 
-// answers are what one server has said: the pages of a list, or one result.
+// answers are those of one server: the pages of a list, or one result.
 type answers struct {
 	pages  []*tree.Node
 	raw    [][]byte // that the pages are parts of
@@ -51,7 +51,7 @@ func (c *crowd) gather(ctx context.Context, f *frame) error {
 		return c.fail(f.id, codeRequest, "a request with this id is under way")
 	}
 	for _, m := range c.members {
-		_ = m.s.fromClient(ctx, bytes.Clone(f.raw)) // what cannot be passed on is answered
+		_ = m.s.fromClient(ctx, bytes.Clone(f.raw)) // an error is answered
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (g *gather) around(m *member, list string) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, g.f.id, f.raw)
 }
 
-// introduction says what the servers can do together.
+// introduction joins the abilities of the servers.
 func (g *gather) introduction(good []*member) jsonx.Object {
 	versions := []string{}
 	var words []string

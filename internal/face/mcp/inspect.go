@@ -18,9 +18,9 @@ import (
 // An Offered is a tool that a server offers, or did when its tools were accepted.
 type Offered struct {
 	Name string
-	// Reach is what calls of it can get of the policy.
+	// Reach bounds the verdicts of its calls.
 	Reach obstat.Reach
-	// State says how it stands to what was accepted: "" is the same, "new", "changed",
+	// State compares it with the accepted one: "" is the same, "new", "changed",
 	// "gone".
 	State string
 	// Hidden says why agents are not shown it, "" where they are.
@@ -41,8 +41,8 @@ func (o *Offered) Wire() client.MCPTool {
 	return out
 }
 
-// Inspect starts a server, or calls it, and returns its tools beside what was accepted.
-// The definitions are what [Guard.Accept] takes.
+// Inspect starts a server, or calls it, and returns its tools beside the accepted ones.
+// The definitions are for [Guard.Accept].
 func (g *Guard) Inspect(ctx context.Context, p *Process, r *Remote) ([]Offered, []Definition, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -151,7 +151,7 @@ func pages(meta string, say func(string) (*tree.Node, error)) (out []Definition,
 	return out, nil
 }
 
-// Differences returns what is different between two definitions, one line a member:
+// Differences returns the lines in which two definitions differ:
 // `- "description": ...` and `+ "description": ...`.
 func Differences(was, now []byte) (out []string) {
 	a, _ := jsonx.Parse(was, jsonx.Options{NUL: true})

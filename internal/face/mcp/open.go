@@ -26,7 +26,7 @@ type Options struct {
 	Dir    string       // the project, where the calls are made
 	Home   string       // "" is the user's
 	Agent  string
-	// Wait says when a call waits for `obstat ask`: "auto" where somebody runs it, "off",
+	// Wait says when a call waits for `obstat ask`: "auto" where it is running, "off",
 	// or how long.
 	Off  bool
 	Hold time.Duration // zero is auto
@@ -115,10 +115,10 @@ func (st *Station) Guard(name string) (*Guard, error) {
 	return g, nil
 }
 
-// Gate returns the gate that decides where nobody is asked through a client.
+// Gate returns the gate for calls that are not asked about through a client.
 func (st *Station) Gate() *gate.Gate { return st.plain }
 
-// Close closes what was opened.
+// Close closes the store and the ledger.
 func (st *Station) Close() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -153,7 +153,7 @@ func (st *Station) mayGrant() bool {
 }
 
 // waits tells how long a request of a client that shows no forms may be answered, or
-// why nobody can be asked.
+// why there is no person to ask.
 func (st *Station) waits() (time.Duration, string) {
 	switch {
 	case st.noDB != nil:
@@ -219,7 +219,7 @@ func (j *journal) Append(ctx context.Context, records ...*ledger.Record) error {
 	return err
 }
 
-// durable waits until what was written is on the disk.
+// durable waits until all records are on the disk.
 func (j *journal) durable() error {
 	j.mu.Lock()
 	f := j.file

@@ -6,7 +6,7 @@ import (
 	"github.com/obstat/obstat/policy"
 )
 
-// toolPins keep what was accepted of a server's tools in the ledger.
+// toolPins keep the accepted tools of a server in the ledger.
 type toolPins struct {
 	place  string
 	getenv func(string) string

@@ -87,7 +87,7 @@ func (r *Remote) link(ctx context.Context, s *session) *link {
 	return l
 }
 
-// send posts a message, and takes what comes back in the background.
+// send posts a message, and takes the response in the background.
 func (l *link) send(msg []byte) error {
 	f, err := (&reader{}).read(msg)
 	if err != nil {
@@ -171,7 +171,7 @@ func (l *link) exchange(f *frame) error {
 	return l.s.fromServer(l.ctx, body)
 }
 
-// headers sets what the protocol wants, and the credentials.
+// headers sets the headers of the protocol, and the credentials.
 func (l *link) headers(req *http.Request, f *frame) {
 	h := req.Header
 	for k, v := range l.Header {
@@ -325,7 +325,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// listen opens the stream for what the server says by itself. A server need not have one.
+// listen opens the stream of the server's own messages. A server need not have one.
 func (l *link) listen() {
 	l.mu.Lock()
 	first := !l.listens

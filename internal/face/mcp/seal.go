@@ -15,14 +15,14 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// A sealed state is what a client carries from a question to its answer. It is no
+// A client carries a sealed state from a question to its answer. It is no
 // authority: whether the request was answered, and used, is in the store.
 type sealed struct {
 	Request string    `json:"r"`
 	Server  string    `json:"s"`
 	Agent   string    `json:"a,omitempty"`
 	User    string    `json:"u,omitempty"`
-	Dir     string    `json:"w,omitempty"` // what a path is relative to
+	Dir     string    `json:"w,omitempty"` // paths are relative to it
 	Call    string    `json:"c"`           // digest of tool and arguments
 	Channel string    `json:"d"`           // holds the digest of the tool's description
 	Expires time.Time `json:"e"`
@@ -32,7 +32,7 @@ type sealed struct {
 // the server's.
 const sealPrefix = "obstat1."
 
-// cipherOf returns what seals states: a key made of the installation's.
+// cipherOf returns the cipher of states, with a key made from the installation's.
 func (g *Guard) cipherOf() (cipher.AEAD, error) {
 	if len(g.Key) == 0 {
 		return nil, errors.New("there is no key") // with none, anybody could make a state

@@ -26,7 +26,7 @@ type session struct {
 	refused func(id string, e *statusError) bool
 	id      string // of the agent's session
 	user    string
-	as      string // the agent, where who calls is known; "": the client says
+	as      string // the agent, where the caller is known; "": the client says
 	away    bool   // the client may be on another machine
 
 	client, server reader
@@ -54,7 +54,7 @@ type asked struct {
 	// page: the request is for a further page of a list.
 	page  bool
 	token string // that its progress is told with
-	// call is what the gate has allowed; nil for other requests.
+	// call is the allowed call; nil for other requests.
 	call *passed
 	// cancel ends waiting for a person; nil where no person is asked.
 	cancel context.CancelFunc
@@ -70,7 +70,7 @@ func (srv *Guard) session(toClient func(string, []byte) error, toServer func([]b
 	return s
 }
 
-// by notes who makes the calls of a session, where that is not the guard's own user.
+// by notes the caller of a session that is not the guard's own user.
 func (s *session) by(c Caller) {
 	s.as, s.user, s.away = c.Agent, cmp.Or(c.User, s.user), c.away
 }
@@ -130,7 +130,7 @@ func (s *session) open(id string, a *asked) bool {
 	return true
 }
 
-// close forgets a request, and returns what is known of it; nil where none is open.
+// close forgets a request and returns it; nil where none is open.
 func (s *session) close(id string) *asked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,7 +264,7 @@ func (s *session) serverAnswers(ctx context.Context, f *frame) error {
 	return s.toClient(f.id, out)
 }
 
-// introduced notes what the server says of itself.
+// introduced notes the server's abilities.
 func (s *session) introduced(f *frame) {
 	root, _ := jsonx.Parse(f.result.in(f.raw), jsonx.Options{NUL: true})
 	s.mu.Lock()
@@ -327,8 +327,8 @@ func (s *session) refuseServer(err error) error {
 // maxTold bounds how often a session complains.
 const maxTold = 100
 
-// tell says to people, on standard error, and to a client that wants log messages
-// what happened to a message that nobody waits for an answer to.
+// tell reports a message that was dropped, on standard error and to a client that wants log
+// messages.
 func (s *session) tell(text string) error {
 	if !s.note(text) {
 		return nil

@@ -99,9 +99,9 @@ func (s *sink) write(msg []byte) error {
 }
 
 // oneLine returns a message without the line ends that JSON may have between its parts,
-// where a space means the same: who reads line by line would take what begins behind one
-// for a message of its own, that nobody has looked at. Some end a line with a carriage
-// return, too: one that another message could begin behind is a space as well.
+// where a space means the same: a server that reads line by line would run the rest as a
+// message of its own, past the gate. Some also end a line with a carriage return: one that
+// another message could begin behind becomes a space as well.
 func oneLine(msg []byte) []byte {
 	if bytes.IndexByte(msg, '\n') < 0 && bytes.IndexByte(msg, '\r') < 0 {
 		return msg
@@ -140,7 +140,7 @@ type pipe struct {
 	tell func(os.Signal) // to end
 }
 
-// start starts the server; who is the caller that it is started for.
+// start starts the server for a caller.
 func (p *Process) start(who Caller) (*pipe, error) {
 	if p.bundle != nil {
 		return p.bundle.start(who), nil
@@ -278,7 +278,7 @@ func (g *Guard) Serve(ctx context.Context, server *Process, in io.Reader, out io
 }
 
 // messages yields the lines of a stream; an envelopeError for one that cannot be one, which
-// may be followed by others, and at last what has ended the stream, if that is no end.
+// may be followed by others, and at last the error that ended the stream, if one did.
 func messages(in io.Reader) func(yield func([]byte, error) bool) {
 	return func(yield func([]byte, error) bool) {
 		for l := newLines(in); ; {
@@ -304,8 +304,8 @@ func messages(in io.Reader) func(yield func([]byte, error) bool) {
 	}
 }
 
-// each hands every message of a stream to take, and what cannot be one to refuse, until
-// there are no more or one of them fails.
+// each hands every message of a stream to take, and broken ones to refuse, until there are no
+// more or one of them fails.
 func each(in io.Reader, take func([]byte) error, refuse func(error) error) error {
 	for msg, err := range messages(in) {
 		var e *envelopeError

@@ -25,7 +25,7 @@ const (
 	maxPages = 200
 )
 
-// A toolbox is what a server says its tools are, and what was accepted of that.
+// A toolbox has the tools of a server as it lists them, and as they were accepted.
 type toolbox struct {
 	s *Guard
 
@@ -38,7 +38,7 @@ type toolbox struct {
 	read  bool
 }
 
-// known is what was seen of a tool: the digest of its definition, and its hint.
+// known is a tool as it was seen last: the digest of its definition, and its hint.
 type known struct{ digest, hint string }
 
 // A Definition is a tool as its server describes it: the part of an entry of tools/list that
@@ -57,7 +57,7 @@ func (d *Definition) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Pins keep what was accepted of a server's tools.
+// Pins keep the accepted tools of a server.
 type Pins interface {
 	// Accepted returns the tools that were accepted; nil where the server was never seen.
 	Accepted(ctx context.Context) ([]policy.PinTool, error)
@@ -65,7 +65,7 @@ type Pins interface {
 	Keep(ctx context.Context, defs []Definition, by string) error
 }
 
-// FirstSight accepts what a server shows when it is first seen.
+// FirstSight accepts the tools of a server that is seen for the first time.
 const FirstSight = "first sight"
 
 func (g *Guard) toolbox() *toolbox { return &toolbox{s: g, seen: map[string]known{}} }
@@ -84,8 +84,8 @@ func (t *toolbox) stale() {
 	t.whole, t.pages = false, nil
 }
 
-// said returns what a tool was seen last to say of itself: the digest of its definition,
-// shortened, and its hint; "" where it was not seen.
+// said returns the digest of a tool's definition, shortened, and its hint; "" where it was not
+// seen.
 func (t *toolbox) said(name string) (digest, hint string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,7 +93,7 @@ func (t *toolbox) said(name string) (digest, hint string) {
 	return k.digest[:min(16, len(k.digest))], k.hint
 }
 
-// doubt says what about a tool nobody has accepted; "" for nothing.
+// doubt says why a tool is not accepted as it is; "" where it is.
 func (t *toolbox) doubt(name string) string {
 	if t.s.Pins == nil {
 		return ""
@@ -115,8 +115,8 @@ func (t *toolbox) doubt(name string) string {
 	}
 }
 
-// fetch asks the server for its tools, on behalf of a call: the client may call what
-// it has seen in another session.
+// fetch asks the server for its tools, on behalf of a call: the client may call a
+// tool that it has seen in another session.
 func (t *toolbox) fetch(ctx context.Context, s *session, call *frame) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -165,7 +165,7 @@ func withoutToken(meta *tree.Node) *tree.Node {
 // A toolList is a page of tools/list.
 type toolList struct {
 	array *tree.Node
-	defs  []Definition // of the elements, nameless for what is none
+	defs  []Definition // of the elements, nameless for one that is no tool
 	next  string
 }
 
@@ -183,8 +183,8 @@ func listOf(result *tree.Node) (l toolList) {
 	return l
 }
 
-// pinned are the members of a tool that a pin is about: what the model reads, and what
-// says how harmless the tool is.
+// pinned are the members of a tool that a pin is about: those that the model reads, and
+// the hints.
 var pinned = []string{"annotations", "description", "inputSchema", "name", "outputSchema", "title"}
 
 func definition(e *tree.Node) Definition {
@@ -208,8 +208,8 @@ func definition(e *tree.Node) Definition {
 	return Definition{name.Str, text, hintOf(e.Get("annotations"))}
 }
 
-// hintOf returns what annotations say that a tool does at worst. A tool that says nothing may
-// destroy something.
+// hintOf returns the worst that annotations say of a tool. One without them may destroy
+// something.
 func hintOf(annotations *tree.Node) string {
 	says := func(key string, otherwise bool) bool {
 		if v := annotations.Get(key); v.Is(tree.Bool) {
@@ -226,8 +226,8 @@ func hintOf(annotations *tree.Node) string {
 	return "additive"
 }
 
-// learn takes a page of the server's tools. What a server shows when it is first seen is
-// accepted.
+// learn takes a page of the server's tools. Those of a server that is seen for the first time
+// are accepted.
 func (t *toolbox) learn(ctx context.Context, l toolList, further bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -263,8 +263,8 @@ func (t *toolbox) learn(ctx context.Context, l toolList, further bool) {
 	t.readPins(ctx)
 }
 
-// readPins reads what was accepted. It may have been accepted meanwhile, so that it is
-// read for every list; t.mu is held.
+// readPins reads the accepted tools, for every list, since a person may accept some meanwhile;
+// t.mu is held.
 func (t *toolbox) readPins(ctx context.Context) {
 	if t.s.Pins == nil {
 		return
@@ -280,9 +280,9 @@ func (t *toolbox) readPins(ctx context.Context) {
 	}
 }
 
-// filter returns a page of tools without those that no call could use, that nobody has
-// accepted, or that no person could read the name of. Each of the others says in its
-// _meta what the policy makes of it. All other bytes are the server's.
+// filter returns a page of tools without those that the policy always denies, that were not
+// accepted, or whose names hide characters. Each of the others has its verdict in its _meta. All
+// other bytes are the server's.
 func (t *toolbox) filter(ctx context.Context, f *frame, further bool) ([]byte, error) {
 	base := f.result.start
 	result, problems := jsonx.Parse(f.result.in(f.raw), jsonx.Options{NUL: true})
@@ -322,7 +322,7 @@ func (t *toolbox) filter(ctx context.Context, f *frame, further bool) ([]byte, e
 	return private(out.Bytes()), nil
 }
 
-// verdict returns what the policy makes of a tool, or why it is hidden.
+// verdict returns the verdicts of a tool's calls, `ask to allow`, or why it is hidden.
 func (t *toolbox) verdict(ctx context.Context, d *Definition) (v string, hidden string) {
 	if why := badName(d.Name, maxName); why != "" {
 		return "", why
@@ -348,7 +348,7 @@ func (t *toolbox) pinsRead() bool {
 	return t.err == nil
 }
 
-// metaVerdict is the key of what the policy makes of a tool.
+// metaVerdict is the key of a tool's verdicts.
 const metaVerdict = "obstat/verdict"
 
 // annotated returns an entry of the list with the policy's verdict in its _meta.

@@ -24,7 +24,7 @@ type visit struct {
 
 	mu      sync.Mutex
 	waiting map[string]chan delivery // by the id of the client's request
-	stream  chan delivery            // what the server says by itself; nil: nobody listens
+	stream  chan delivery            // the server's own messages; nil: no client listens
 	unheard [][]byte
 }
 
@@ -109,7 +109,7 @@ func (v *visit) give(id string, d delivery) bool {
 	return true
 }
 
-// take passes a message on, and answers the request with what comes back.
+// take passes a message on, and answers the request with the response.
 func (v *visit) take(w http.ResponseWriter, r *http.Request, m *frame) {
 	if v.link != nil && !v.front.opts.OwnTokens {
 		v.link.mu.Lock()
@@ -137,7 +137,7 @@ func (v *visit) take(w http.ResponseWriter, r *http.Request, m *frame) {
 			"obstat: a request with this id is under way, or the server has ended", nil))
 		return
 	}
-	_ = v.s.fromClient(ctx, m.raw) // what cannot be passed on is answered
+	_ = v.s.fromClient(ctx, m.raw) // an error is answered
 	done := v.reply(w, r, m, ch)
 	switch {
 	case m.method == "initialize" && !done:
@@ -256,7 +256,7 @@ func relayRefusal(w http.ResponseWriter, e *statusError, streams bool) {
 	_, _ = w.Write(e.body)
 }
 
-// listen is the stream of what the server says by itself.
+// listen is the stream of the server's own messages.
 func (f *Front) listen(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	v := f.sessions[f.key(r, r.Header.Get("Mcp-Session-Id"))]

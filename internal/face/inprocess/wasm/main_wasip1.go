@@ -13,7 +13,7 @@ var instance struct {
 	reply  []byte
 }
 
-// maxMessage bounds what a host may send.
+// maxMessage bounds a host's message.
 const maxMessage = 32 << 20
 
 //go:wasmexport obstat_buffer
