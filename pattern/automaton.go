@@ -39,7 +39,7 @@ const (
 
 // newAutomaton lays a tree out, with limit instructions at most; nil if that is
 // not enough, or if the tree has something that only backtracking can follow: a
-// reference, a condition, a look-around (but see exceptLiterals), an atomic
+// reference, a condition, a look-around, an atomic
 // group, \b over Unicode, \B, or a $ anywhere but at the end.
 //
 // A loose one takes such things for more than they are: a look-around and an
@@ -75,11 +75,6 @@ func (b *autoBuilder) add(in autoInst) uint32 {
 // sequence returns the instruction from which subs and then to are matched.
 // last: nothing of the expression follows them.
 func (b *autoBuilder) sequence(subs []*node, to uint32, last bool) uint32 {
-	if k := len(subs) - 2; k >= 0 && last && !b.loose && subs[k].op == nLook {
-		if n := exceptLiterals(subs[k], subs[k+1]); n != nil {
-			subs = append(slices.Clone(subs[:k]), n)
-		}
-	}
 	for i, sub := range slices.Backward(subs) {
 		to = b.node(sub, to, last && i == len(subs)-1)
 	}
@@ -195,69 +190,6 @@ func (b *autoBuilder) units(n *node, to uint32) uint32 {
 		done, to = to, here
 	}
 	return to
-}
-
-// exceptLiterals writes (?!a|bc).* at the end of a full match, where a and bc
-// are literals, as each text that leaves their tree by another character; nil
-// for other look-arounds.
-func exceptLiterals(look, star *node) *node {
-	if !look.not || look.back || star.op != nRepeat || star.min != 0 || star.max != unlimited || star.subs[0].op != nSet {
-		return nil
-	}
-	set := star.subs[0].set
-	if !set.full() && !slices.Equal(set.spans, lineSet.spans) {
-		return nil
-	}
-	var lits [][]rune
-	for _, alt := range alternativesOf(look.subs[0]) {
-		subs := sequenceOf(alt)
-		lit, k := literalRun(subs)
-		if k != len(subs) || k == 0 {
-			return nil
-		}
-		lits = append(lits, []rune(lit))
-	}
-	return except(lits, set)
-}
-
-// alternativesOf returns the alternatives of n; those of a set are its
-// characters, where they are few.
-func alternativesOf(n *node) []*node {
-	if n.op == nAlt {
-		return n.subs
-	}
-	if n.op != nSet || countChars(n.set.spans) > maxAutoSpans {
-		return []*node{n}
-	}
-	var out []*node
-	for _, sp := range n.set.spans {
-		for r := sp.lo; r <= sp.hi; r++ {
-			out = append(out, charNode(r))
-		}
-	}
-	return out
-}
-
-// except returns every text over set that starts with none of lits.
-func except(lits [][]rune, set *set) *node {
-	kids := map[rune][][]rune{}
-	var order []rune
-	var taken []span
-	for _, lit := range lits {
-		if len(kids[lit[0]]) == 0 {
-			order = append(order, lit[0])
-			taken = append(taken, span{lit[0], lit[0]})
-		}
-		kids[lit[0]] = append(kids[lit[0]], lit[1:])
-	}
-	others := setNode(newSet(subtractSpans(set.spans, mergeSpans(taken))))
-	alts := []*node{cat(others, repeatNode(setNode(set), 0, unlimited))}
-	for _, r := range order {
-		if set.has(r) && !slices.ContainsFunc(kids[r], func(lit []rune) bool { return len(lit) == 0 }) {
-			alts = append(alts, cat(charNode(r), except(kids[r], set)))
-		}
-	}
-	return repeatNode(&node{op: nAlt, subs: alts}, 0, 1)
 }
 
 // maxAutoWork bounds the threads that are followed through one text.

@@ -24,29 +24,27 @@ func readBash(text string) (*reading, error) {
 	if !loneStar(text) {
 		return readContains(strings.NewReplacer(`\\`, `\`, `\*`, `*`).Replace(text)), nil
 	}
-	re, offsets := bashExpression(text)
-	head, open := strings.CutSuffix(re, ".*")
+	expr, offsets := bashExpression(text)
+	head, open := strings.CutSuffix(expr, ".*")
 	if !open {
-		r, err := readRE(re, true)
+		tree, groups, err := readRE(expr, true)
 		if err != nil {
 			return readContains(strings.ReplaceAll(text, "*", "")), nil
 		}
-		return r, nil
+		return &reading{tree: tree, groups: groups}, nil
 	}
 	head = strings.TrimRightFunc(head, pySpaceRune)
 	short, groups, err := parseRE(head)
 	if err != nil {
-		e := err.(*SyntaxError)
+		e := err.(*syntaxError)
 		return nil, &SyntaxError{offsets[min(e.Offset, len(offsets)-1)], e.Msg}
 	}
-	long, _, err := parseRE(re)
+	long, _, err := parseRE(expr)
 	if err != nil {
-		return nil, err
+		return nil, positioned(err)
 	}
 	return &reading{tree: &node{op: nAlt, subs: []*node{simplify(short), simplify(long)}}, groups: groups}, nil
 }
-
-func pySpaceRune(r rune) bool { return inSpans(pySpace(), r) }
 
 // readContains is for the texts that a literal stands in.
 func readContains(lit string) *reading {

@@ -53,38 +53,9 @@ func cannotFail(f Flavour, text string) bool {
 	case Exact, Fnmatch, Wildcard:
 		return true
 	case Minimatch:
-		return len(text) <= maxMinimatch && !strings.ContainsAny(text, "{(") && strings.Count(text, "/") < maxSegments
-	case Full, Search:
-		return plainRE(text)
+		return surelyMinimatch(text)
 	}
 	return false
-}
-
-// plainRE tells of most expressions that dialects make of globs, such as
-// `(?s)src/[^/]*\.go(?:/.*)?`, that they are well formed: nothing but plain
-// characters, escaped ones, alternatives, and the pieces below.
-func plainRE(text string) bool {
-	text = strings.TrimPrefix(text, "(?s)")
-	for text != "" {
-		c := text[0]
-		piece := 0
-		switch {
-		case c == '.' && len(text) > 1 && (text[1] == '*' || text[1] == '+'), c == '\\' && len(text) > 1 && strings.IndexByte(`.*+?()[]{}|^$\/-`, text[1]) >= 0:
-			piece = 2
-		case c == '.' || c == '|' || c == ' ' || c == '_' || c == '-' || c == '/' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z':
-			piece = 1
-		}
-		for _, p := range [...]string{"(?:/.*)?", "(?:.*/)?", "(?: .*)?", "[^/]*", `[^/\x00]*`, `[^/\x00-\x05]`} {
-			if piece == 0 && strings.HasPrefix(text, p) {
-				piece = len(p)
-			}
-		}
-		if piece == 0 {
-			return false
-		}
-		text = text[piece:]
-	}
-	return true
 }
 
 // A reading is a pattern's text, read.
@@ -93,8 +64,17 @@ type reading struct {
 	groups int   // of the tree
 	search bool  // the tree stands anywhere in a match
 	shape  Shape // where there is no tree
-	plain  *Shape
+	plain  *node // a simpler one that says the same of tidy paths; nil: there is none
 	m      matcher
+}
+
+// unless matches the texts that another does not.
+type unless struct{ matcher }
+
+// Match implements matcher.
+func (u unless) Match(s string) (bool, error) {
+	ok, err := u.matcher.Match(s)
+	return !ok && err == nil, err
 }
 
 // whole returns the tree of whole texts, nil if there is none.
@@ -109,7 +89,12 @@ func (r *reading) body() *body {
 	if r.tree == nil {
 		return &body{shape: r.shape, m: r.m}
 	}
-	return &body{shape: treeShape(r.whole()), plain: r.plain}
+	b := &body{shape: treeShape(r.whole())}
+	if r.plain != nil {
+		plain := treeShape(r.plain)
+		b.plain = &plain
+	}
+	return b
 }
 
 // matcher returns nil where the tree is too large.
@@ -133,19 +118,35 @@ func read(f Flavour, text string) (*reading, error) {
 	case Wildcard:
 		return readWildcard(text), nil
 	case Minimatch:
-		return readMinimatch(text)
+		tree, plain, not, err := readMinimatch(text)
+		if err != nil {
+			return nil, positioned(err)
+		}
+		r := &reading{tree: tree, plain: plain}
+		if not {
+			return &reading{m: unless{r.matcher()}}, nil
+		}
+		return r, nil
 	case Bash:
 		return readBash(text)
 	case JSON:
 		return readJSONPattern(text)
 	case Order:
 		return readOrder(text)
-	case Full:
-		return readRE(text, true)
-	case Search:
-		return readRE(text, false)
+	case Full, Search:
+		tree, groups, err := readRE(text, f == Full)
+		if err != nil {
+			return nil, positioned(err)
+		}
+		return &reading{tree: tree, groups: groups, search: f == Search}, nil
 	}
 	return nil, &SyntaxError{0, fmt.Sprintf("there is no pattern flavour %q", string(f))}
+}
+
+// positioned returns a reader's error as a SyntaxError.
+func positioned(err error) error {
+	e := err.(*syntaxError)
+	return &SyntaxError{e.Offset, e.Msg}
 }
 
 // reached returns the language of p, nil where anything may match.

@@ -57,7 +57,7 @@ func readJSON(s *jsonx.Scanner, k jsonx.Kind) *jsonValue {
 	return v
 }
 
-func (v *jsonValue) match(text string) (bool, error) {
+func (v *jsonValue) Match(text string) (bool, error) {
 	s := scanners.Get().(*jsonx.Scanner)
 	s.Reset(text, jsonOptions)
 	ok := v.equal(s, s.Next()) && s.Next() == jsonx.End

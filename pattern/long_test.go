@@ -24,7 +24,7 @@ func TestLongSubjects(t *testing.T) {
 		}
 		p := MustCompile(flavour, re)
 		want := regexp.MustCompile(expr).MatchString(text)
-		for _, match := range []func(string) (bool, error){p.Match, p.matcher().match} {
+		for _, match := range []func(string) (bool, error){p.Match, p.matcher().Match} {
 			if got, err := match(text); err != nil || got != want {
 				t.Fatalf("%s %s on %q: %v %v, stdlib says %v", p.Flavour(), re, text, got, err, want)
 			}

@@ -17,47 +17,42 @@ const (
 	maxSegments  = 63      // in an alternative with **
 )
 
-func readMinimatch(text string) (*reading, error) {
+// surelyMinimatch tells by a look that most texts are patterns.
+func surelyMinimatch(text string) bool {
+	return len(text) <= maxMinimatch && !strings.ContainsAny(text, "{(") && strings.Count(text, "/") < maxSegments
+}
+
+// readMinimatch returns the tree of the paths that a pattern matches or, where it begins with an
+// odd number of !s, does not match. plain is a simpler tree that says the same of tidy paths, nil
+// if there is none; see tidy.
+func readMinimatch(text string) (tree, plain *node, not bool, err error) {
 	if strings.HasPrefix(text, "#") {
-		return &reading{tree: setNode(&set{})}, nil
+		return setNode(&set{}), nil, false, nil
 	}
 	if text == "" {
-		return read(Exact, "")
+		return cat(), nil, false, nil
 	}
 	if len(text) > maxMinimatch {
-		return nil, &SyntaxError{maxMinimatch, "the pattern is too long"}
+		return nil, nil, false, &syntaxError{maxMinimatch, "the pattern is too long"}
 	}
 	rest := strings.TrimLeft(text, "!")
 	alts, ok := expandBraces(rest)
 	if !ok {
-		return nil, &SyntaxError{strings.IndexByte(text, '{'), "the braces stand for too many alternatives"}
+		return nil, nil, false, &syntaxError{strings.IndexByte(text, '{'), "the braces stand for too many alternatives"}
 	}
 	var rows []*node
-	var plain *Shape
 	for _, alt := range alts {
 		segs := newRow(alt)
 		if len(segs) > maxSegments && slices.ContainsFunc(segs, func(g segment) bool { return g.kind == segStarStar }) {
-			return nil, &SyntaxError{len(text) - len(rest), "there are too many segments beside **"}
+			return nil, nil, false, &syntaxError{len(text) - len(rest), "there are too many segments beside **"}
 		}
 		rows = append(rows, rowTree(segs))
-		plain = plainShape(segs)
+		plain = plainTree(segs)
 	}
-	r := &reading{tree: simplify(&node{op: nAlt, subs: rows})}
-	if len(rows) == 1 {
-		r.plain = plain
+	if len(rows) > 1 {
+		plain = nil
 	}
-	if (len(text)-len(rest))%2 == 0 {
-		return r, nil
-	}
-	return &reading{m: unless{r.matcher()}}, nil
-}
-
-// unless matches the texts that another does not.
-type unless struct{ matcher }
-
-func (u unless) match(s string) (bool, error) {
-	ok, err := u.matcher.match(s)
-	return !ok && err == nil, err
+	return simplify(&node{op: nAlt, subs: rows}), plain, (len(text)-len(rest))%2 == 1, nil
 }
 
 // newRow reads an alternative: slashes in a row are one, ** after ** is one,

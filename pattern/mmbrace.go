@@ -279,7 +279,7 @@ func braceSequence(body string) ([][]rune, bool) {
 		}
 		return numberSequence(parts, x, y, step), true
 	}
-	if len(parts[0]) != 1 || len(parts[1]) != 1 || !asciiLetter(rune(parts[0][0])) || !asciiLetter(rune(parts[1][0])) {
+	if !isLetter(parts[0]) || !isLetter(parts[1]) {
 		return nil, false
 	}
 	var out [][]rune
@@ -293,10 +293,12 @@ func braceSequence(body string) ([][]rune, bool) {
 	return out, true
 }
 
+func isLetter(s string) bool { return len(s) == 1 && 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z' }
+
 // braceNumber reads -?[0-9]+, cut off where no expansion could get by.
 func braceNumber(s string) (int64, bool) {
 	d := strings.TrimPrefix(s, "-")
-	if d == "" || strings.Trim(d, digits) != "" {
+	if d == "" || strings.Trim(d, "0123456789") != "" {
 		return 0, false
 	}
 	const limit = 1 << 53

@@ -20,34 +20,32 @@ func tidy(path string) bool {
 	}
 }
 
-// plainShape returns the shape that segments have for tidy paths; nil where that does not
-// say all, as for `src/*.go`, whose * takes no slash.
-func plainShape(segs []segment) *Shape {
-	w := shapeWalk{exact: true}
+// plainTree returns a tree that says of tidy paths whether segments match them: literals with
+// anything between. It is nil for others, such as `src/*.go`, whose * takes no slash.
+func plainTree(segs []segment) *node {
+	var out []*node
 	for i, seg := range segs {
 		deep := i > 0 && segs[i-1].kind == segStarStar // and so the slash is seen to
 		if i > 0 && !deep {
-			w.cur = append(w.cur, '/')
+			out = append(out, charNode('/'))
 		}
 		switch {
 		case seg.kind == segLiteral && !deep:
-			w.cur = append(w.cur, []rune(seg.lit)...)
+			out = append(out, textNodes(seg.lit)...)
 		case seg.kind == segStarStar && i == len(segs)-1:
-			w.stretch(true)
+			out = append(out, anything())
 		case seg.kind == segStarStar:
 		case seg.kind == segGlob && deep && seg.in[0].star:
-			w.stretch(true)
+			out = append(out, anything())
 			for _, it := range seg.in[1:] {
 				if it.lit == 0 {
 					return nil
 				}
-				w.cur = append(w.cur, it.lit)
+				out = append(out, charNode(it.lit))
 			}
 		default:
 			return nil
 		}
 	}
-	w.flush()
-	sh := w.shape()
-	return &sh
+	return cat(out...)
 }

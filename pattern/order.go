@@ -41,7 +41,7 @@ func readOrder(text string) (*reading, error) {
 	return &reading{m: out}, nil
 }
 
-func (os orders) match(text string) (bool, error) {
+func (os orders) Match(text string) (bool, error) {
 	for i := range os {
 		if !os[i].holds(text) {
 			return false, nil
@@ -71,4 +71,12 @@ func isNumber(text string) bool {
 	var s jsonx.Scanner
 	s.Reset(text, jsonOptions)
 	return s.Next() == jsonx.Num && s.Next() == jsonx.End
+}
+
+// untilAny returns s up to the first of some bytes.
+func untilAny(s, chars string) string {
+	if i := strings.IndexAny(s, chars); i >= 0 {
+		return s[:i]
+	}
+	return s
 }

@@ -6,7 +6,6 @@
 package pattern
 
 import (
-	"errors"
 	"strings"
 	"sync/atomic"
 )
@@ -29,7 +28,7 @@ const (
 
 // ErrTime is the fault of a match that ran out of its time. It is neither a
 // match nor a miss, and must not lead to an allow.
-var ErrTime = errors.New("pattern ran out of time")
+var ErrTime = errTime
 
 // A Pattern is immutable and safe for concurrent use. The zero Pattern matches
 // nothing.
@@ -55,7 +54,7 @@ type body struct {
 
 // A matcher decides what a shape does not. It must be safe for concurrent use.
 type matcher interface {
-	match(s string) (bool, error)
+	Match(s string) (bool, error)
 }
 
 // empty reports whether p is no pattern at all.
@@ -94,7 +93,7 @@ func (p *Pattern) read() *reading {
 // broken is a text that is no pattern after all, which Compile rules out.
 type broken struct{ err error }
 
-func (b broken) match(string) (bool, error) { return false, b.err }
+func (b broken) Match(string) (bool, error) { return false, b.err }
 
 // Shape describes a pattern's language without running it. An
 // index is built on it, and Reach. Every field is a promise; a zero Shape
@@ -133,7 +132,7 @@ func (p *Pattern) shape() *Shape { return &p.body().shape }
 // Match reports whether p matches s. A non-nil error (ErrTime) is a fault:
 // neither a match nor a miss.
 func (p *Pattern) Match(s string) (bool, error) {
-	if p.empty() || p.made.Load() == nil && misses(p.flavour, p.text, s) {
+	if p.empty() {
 		return false, nil
 	}
 	sh := p.shape()
@@ -152,7 +151,7 @@ func (p *Pattern) run(s string) (bool, error) {
 	if plain := p.body().plain; plain != nil && tidy(s) {
 		return plain.admits(s), nil
 	}
-	ok, err := p.matcher().match(s)
+	ok, err := p.matcher().Match(s)
 	if err == nil {
 		return ok, nil
 	}

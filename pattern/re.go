@@ -1,20 +1,39 @@
 package pattern
 
+import (
+	"errors"
+	"fmt"
+)
+
+// errTime is the fault of a match that ran out of its time. It is neither a match nor a miss.
+var errTime = errors.New("pattern ran out of time")
+
+// A syntaxError says where a text stops being a pattern.
+type syntaxError struct {
+	Offset int    // in bytes, into the text
+	Msg    string // without the position
+}
+
+// Error implements error.
+func (e *syntaxError) Error() string { return fmt.Sprintf("%s at offset %d", e.Msg, e.Offset) }
+
 // Full and Search are Python's re.fullmatch and re.search (CPython 3.11) on
 // text. An expression is read into a tree by our own reader, so that it is
 // taken or refused as Python does it.
 
-func readRE(text string, full bool) (*reading, error) {
-	tree, groups, err := parseRE(text)
+// readRE returns the tree of an expression and how many groups it has. The tree of a search,
+// unlike that of a full match, stands anywhere in a match.
+func readRE(text string, full bool) (tree *node, groups int, err error) {
+	tree, groups, err = parseRE(text)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	tree = simplify(tree)
 	// A reference may depend on the text that a repetition took.
 	if !full && !tree.any(func(n *node) bool { return n.op == nRef || n.op == nCond }) {
 		tree = trimSearch(tree, true, true)
 	}
-	return &reading{tree: tree, groups: groups, search: !full}, nil
+	return tree, groups, nil
 }
 
 // wholeStrings turns the tree of a search into one for whole strings.

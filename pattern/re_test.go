@@ -10,7 +10,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"pgregory.net/rapid"
 )
 
 // eachRow calls f for each JSON line of a file under testdata.
@@ -119,28 +118,12 @@ func checkProg(t *testing.T, p *Pattern, text string, want bool) {
 	if q == nil {
 		return
 	}
-	if got, err := q.match(text); got != want || err != nil {
+	if got, err := q.Match(text); got != want || err != nil {
 		t.Errorf("%s %q on %q, program alone: got %v %v", p.Flavour(), p, text, got, err)
 	}
 	eager := *q
 	eager.short = -1
-	if got, err := eager.match(text); got != want || err != nil {
+	if got, err := eager.Match(text); got != want || err != nil {
 		t.Errorf("%s %q on %q, remembering: got %v %v", p.Flavour(), p, text, got, err)
 	}
-}
-
-// TestPlainRE: expressions that are taken for well formed by a look are.
-func TestPlainRE(t *testing.T) {
-	if !plainRE(`(?s)src/[^/]*\.go(?:/.*)?|a b_-.+.*(?: .*)?`) {
-		t.Error("an expression as dialects make them is read in full")
-	}
-	pieces := []string{"(?s)", ".", "*", "+", "?", "|", "a", "Z", "0", "_", "-", "/", " ", `\`, `\.`, `\*`, `\/`, `\-`, `\{`, "(?:/.*)?", "(?:.*/)?", "(?: .*)?", "[^/]*", "[", "]", "(", ")", "{", "}", "é"}
-	rapid.Check(t, func(t *rapid.T) {
-		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 12).Draw(t, "pieces"), "")
-		for _, full := range []bool{true, false} {
-			if _, err := readRE(text, full); err != nil && plainRE(text) {
-				t.Fatalf("%q: %v", text, err)
-			}
-		}
-	})
 }

@@ -36,6 +36,9 @@ func lowerOf(r rune, ascii bool) rune {
 	return shifted(pyLower(), r)
 }
 
+// pySpaceRune is str.isspace.
+func pySpaceRune(r rune) bool { return inSpans(pySpace(), r) }
+
 // Every character, and every character but a newline.
 var (
 	everySet = newSet([]span{{0, maxRune}})

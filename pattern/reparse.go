@@ -57,7 +57,7 @@ func parseRE(text string) (n *node, groups int, err error) {
 		switch e := recover().(type) {
 		case nil:
 		case parseError:
-			n, err = nil, &SyntaxError{byteOffset(src, e.off), e.msg}
+			n, err = nil, &syntaxError{byteOffset(src, e.off), e.msg}
 		default:
 			panic(e)
 		}

@@ -59,10 +59,10 @@ type memoRange struct{ lo, hi int }
 
 var runners = sync.Pool{New: func() any { return new(runner) }}
 
-// match implements matcher.
-func (p *prog) match(s string) (bool, error) {
+// Match reports whether the program matches s. An error (ErrTime) is neither a match nor a miss.
+func (p *prog) Match(s string) (bool, error) {
 	if len(s) > maxLen {
-		return false, ErrTime
+		return false, errTime
 	}
 	m := runners.Get().(*runner)
 	ok, err := m.match(p, s)
@@ -110,7 +110,7 @@ func (m *runner) match(p *prog, s string) (bool, error) {
 
 func (m *runner) fault() error {
 	if m.left < 0 {
-		return ErrTime
+		return errTime
 	}
 	return nil
 }

@@ -138,7 +138,10 @@ func (q *search) ask(patterns []filed) {
 // isTidy is tidy of the text, found out once.
 func (q *search) isTidy() bool {
 	if q.tidy == unknown {
-		q.tidy = either(tidy(q.text), yes, no)
+		q.tidy = no
+		if tidy(q.text) {
+			q.tidy = yes
+		}
 	}
 	return q.tidy == yes
 }

@@ -12,7 +12,7 @@ type testMatcher struct {
 	calls *int
 }
 
-func (m testMatcher) match(s string) (bool, error) {
+func (m testMatcher) Match(s string) (bool, error) {
 	if m.calls != nil {
 		*m.calls++
 	}
@@ -40,7 +40,7 @@ func madePattern(m matcher, sh Shape) *Pattern {
 // shape to promise.
 func testPattern(expr string, sh Shape) *Pattern {
 	m := MustCompile(Full, expr).matcher()
-	return madePattern(testMatcher{is: func(s string) bool { ok, _ := m.match(s); return ok }}, sh)
+	return madePattern(testMatcher{is: func(s string) bool { ok, _ := m.Match(s); return ok }}, sh)
 }
 
 func orderedPattern(prefix, suffix string, fragments ...string) *Pattern {

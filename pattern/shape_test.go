@@ -41,12 +41,9 @@ func checkShape(t *testing.T, p *Pattern, text string, matched bool) {
 		}
 	}
 	if plain := p.body().plain; plain != nil && tidy(text) {
-		if got, err := p.matcher().match(text); got != matched || err != nil {
+		if got, err := p.matcher().Match(text); got != matched || err != nil {
 			t.Errorf("%s %q on %q is %v, the program says %v %v", p.Flavour(), p, text, matched, got, err)
 		}
-	}
-	if matched && misses(p.Flavour(), p.String(), text) {
-		t.Errorf("%s %q matches %q, though it misses it", p.Flavour(), p, text)
 	}
 }
 

@@ -43,10 +43,12 @@ func wildcardNodes(text string) []*node {
 // counts, since a * may end between the two units of a character.
 func wildcardGap(n int, more bool) []*node {
 	var out []*node
+	units := &node{op: nUnits, min: n, max: n}
 	if n > 0 {
-		out = append(out, &node{op: nUnits, min: n, max: either(more, unlimited, n)})
+		out = append(out, units)
 	}
 	if more {
+		units.max = unlimited
 		out = append(out, anything())
 	}
 	return out
