@@ -3,6 +3,8 @@ package pattern
 import (
 	"regexp/syntax"
 	"slices"
+
+	"github.com/obstat/obstat/pattern/internal/re"
 )
 
 // An automaton follows a tree of whole strings without backtracking: every
@@ -17,8 +19,8 @@ type automaton struct {
 
 type autoInst struct {
 	op       autoOp
-	set      *set   // opRune: the characters it takes
-	out, alt uint32 // where it leads to; alt is the other way of a fork
+	set      *re.Set // opRune: the characters it takes
+	out, alt uint32  // where it leads to; alt is the other way of a fork
 	cond     syntax.EmptyOp
 }
 
@@ -44,7 +46,7 @@ const (
 //
 // A loose one takes such things for more than they are: a look-around and an
 // anchor match anywhere, a reference matches anything.
-func newAutomaton(tree *node, limit int, loose bool) *automaton {
+func newAutomaton(tree *re.Node, limit int, loose bool) *automaton {
 	b := autoBuilder{limit: limit, loose: loose}
 	b.exact = true
 	b.insts = []autoInst{{op: opMatch}}
@@ -74,34 +76,34 @@ func (b *autoBuilder) add(in autoInst) uint32 {
 
 // sequence returns the instruction from which subs and then to are matched.
 // last: nothing of the expression follows them.
-func (b *autoBuilder) sequence(subs []*node, to uint32, last bool) uint32 {
+func (b *autoBuilder) sequence(subs []*re.Node, to uint32, last bool) uint32 {
 	for i, sub := range slices.Backward(subs) {
 		to = b.node(sub, to, last && i == len(subs)-1)
 	}
 	return to
 }
 
-func (b *autoBuilder) node(n *node, to uint32, last bool) uint32 {
+func (b *autoBuilder) node(n *re.Node, to uint32, last bool) uint32 {
 	if b.failed {
 		return 0
 	}
-	switch n.op {
-	case nSet:
-		b.spans += len(n.set.spans) - 1
+	switch n.Op {
+	case re.OpSet:
+		b.spans += len(n.Set.Spans) - 1
 		b.failed = !b.loose && b.spans > maxAutoSpans
-		return b.add(autoInst{op: opRune, set: n.set, out: to})
-	case nCat:
-		return b.sequence(n.subs, to, last)
-	case nAlt:
-		return b.either(n.subs, to, last)
-	case nRepeat:
+		return b.add(autoInst{op: opRune, set: n.Set, out: to})
+	case re.OpCat:
+		return b.sequence(n.Subs, to, last)
+	case re.OpAlt:
+		return b.either(n.Subs, to, last)
+	case re.OpRepeat:
 		return b.repeat(n, to)
-	case nGroup:
-		return b.node(n.subs[0], to, last)
-	case nUnits:
+	case re.OpGroup:
+		return b.node(n.Subs[0], to, last)
+	case re.OpUnits:
 		return b.units(n, to)
-	case nAt:
-		if cond := condition(n.at, last); cond != 0 && !b.loose {
+	case re.OpAt:
+		if cond := condition(n.At, last); cond != 0 && !b.loose {
 			return b.add(autoInst{op: opWait, cond: cond, out: to})
 		}
 	}
@@ -109,37 +111,37 @@ func (b *autoBuilder) node(n *node, to uint32, last bool) uint32 {
 }
 
 // loosely takes n for more than it is.
-func (b *autoBuilder) loosely(n *node, to uint32) uint32 {
+func (b *autoBuilder) loosely(n *re.Node, to uint32) uint32 {
 	b.exact, b.failed = false, !b.loose
-	switch n.op {
-	case nAtomic:
-		return b.node(n.subs[0], to, false)
-	case nCond:
-		return b.either(n.subs, to, false)
-	case nRef, nNot:
-		return b.repeat(anything(), to)
+	switch n.Op {
+	case re.OpAtomic:
+		return b.node(n.Subs[0], to, false)
+	case re.OpCond:
+		return b.either(n.Subs, to, false)
+	case re.OpRef, re.OpNot:
+		return b.repeat(re.Anything(), to)
 	}
 	return to // a place or a look-around
 }
 
 // condition returns the condition of an anchor, 0 if there is none like it.
-func condition(at atKind, last bool) syntax.EmptyOp {
+func condition(at re.Place, last bool) syntax.EmptyOp {
 	switch {
-	case at == atStart:
+	case at == re.AtStart:
 		return syntax.EmptyBeginText
-	case at == atLineStart:
+	case at == re.AtLineStart:
 		return syntax.EmptyBeginLine
-	case at == atLineEnd:
+	case at == re.AtLineEnd:
 		return syntax.EmptyEndLine
-	case at == atEnd, at == atEndNL && last:
+	case at == re.AtEnd, at == re.AtEndNL && last:
 		return syntax.EmptyEndText
-	case at == atWordASCII:
+	case at == re.AtWordASCII:
 		return syntax.EmptyWordBoundary
 	}
 	return 0
 }
 
-func (b *autoBuilder) either(subs []*node, to uint32, last bool) uint32 {
+func (b *autoBuilder) either(subs []*re.Node, to uint32, last bool) uint32 {
 	at := b.node(subs[len(subs)-1], to, last)
 	for _, sub := range slices.Backward(subs[:len(subs)-1]) {
 		at = b.add(autoInst{op: opFork, out: b.node(sub, to, last), alt: at})
@@ -147,15 +149,15 @@ func (b *autoBuilder) either(subs []*node, to uint32, last bool) uint32 {
 	return at
 }
 
-func (b *autoBuilder) repeat(n *node, to uint32) uint32 {
-	body, least, most := n.subs[0], n.min, n.max
-	if n.mode == possessive {
+func (b *autoBuilder) repeat(n *re.Node, to uint32) uint32 {
+	body, least, most := n.Subs[0], n.Min, n.Max
+	if n.Mode == re.Possessive {
 		b.exact, b.failed = false, b.failed || !b.loose
 	}
 	if b.loose && (least > maxLooseCopies || most > maxLooseCopies) {
-		least, most, b.exact = min(least, maxLooseCopies), unlimited, false
+		least, most, b.exact = min(least, maxLooseCopies), re.Unlimited, false
 	}
-	if most == unlimited {
+	if most == re.Unlimited {
 		fork := b.add(autoInst{op: opFork, alt: to})
 		inside := b.node(body, fork, false)
 		b.insts[fork].out = inside
@@ -174,17 +176,17 @@ func (b *autoBuilder) repeat(n *node, to uint32) uint32 {
 
 // The characters of one UTF-16 unit, and those of two.
 var (
-	oneUnit  = newSet([]span{{0, 0xFFFF}})
-	twoUnits = newSet([]span{{0x10000, maxRune}})
+	oneUnit  = re.NewSet([]re.Span{re.Range(0, 0xFFFF)})
+	twoUnits = re.NewSet([]re.Span{re.Range(0x10000, re.MaxRune)})
 )
 
 // units takes one character after the other; one of two units skips a step, and the
 // last one may be more than is wanted only where more may follow.
-func (b *autoBuilder) units(n *node, to uint32) uint32 {
+func (b *autoBuilder) units(n *re.Node, to uint32) uint32 {
 	done := to // two units on, or all
-	for i := 0; i < n.min && !b.failed; i++ {
+	for i := 0; i < n.Min && !b.failed; i++ {
 		here := b.add(autoInst{op: opRune, set: oneUnit, out: to})
-		if i > 0 || n.max == unlimited {
+		if i > 0 || n.Max == re.Unlimited {
 			here = b.add(autoInst{op: opFork, out: here, alt: b.add(autoInst{op: opRune, set: twoUnits, out: done})})
 		}
 		done, to = to, here
@@ -204,7 +206,7 @@ func (a *automaton) match(text string) (matched, done bool) {
 	for i := 0; work <= maxAutoWork; {
 		r, size := rune(-1), 0
 		if i < len(text) {
-			r, size = decode(text, i)
+			r, size = re.Decode(text, i)
 		}
 		holds := syntax.EmptyOpContext(prev, r)
 		seen.reset(len(a.insts))
@@ -220,7 +222,7 @@ func (a *automaton) match(text string) (matched, done bool) {
 				threads = append(threads, in.alt, in.out)
 			case in.op == opWait && in.cond&^holds == 0:
 				threads = append(threads, in.out)
-			case in.op == opRune && size > 0 && in.set.has(r):
+			case in.op == opRune && size > 0 && in.set.Has(r):
 				next = append(next, in.out)
 			case in.op == opMatch && size == 0:
 				return true, true

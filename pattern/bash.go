@@ -2,6 +2,8 @@ package pattern
 
 import (
 	"strings"
+
+	"github.com/obstat/obstat/pattern/internal/re"
 )
 
 // Bash is how AgentScope matches the content of a Bash rule against the raw
@@ -19,7 +21,7 @@ import (
 
 func readBash(text string) (*reading, error) {
 	if head, ok := strings.CutSuffix(text, ":*"); ok {
-		return &reading{tree: wordOrMore(textNodes(strings.TrimFunc(head, pySpaceRune)))}, nil
+		return &reading{tree: re.WordOrMore(re.Text(strings.TrimFunc(head, re.IsSpace)))}, nil
 	}
 	if !loneStar(text) {
 		return readContains(strings.NewReplacer(`\\`, `\`, `\*`, `*`).Replace(text)), nil
@@ -27,28 +29,29 @@ func readBash(text string) (*reading, error) {
 	expr, offsets := bashExpression(text)
 	head, open := strings.CutSuffix(expr, ".*")
 	if !open {
-		tree, groups, err := readRE(expr, true)
+		tree, groups, err := re.Read(expr, true)
 		if err != nil {
 			return readContains(strings.ReplaceAll(text, "*", "")), nil
 		}
 		return &reading{tree: tree, groups: groups}, nil
 	}
-	head = strings.TrimRightFunc(head, pySpaceRune)
-	short, groups, err := parseRE(head)
+	head = strings.TrimRightFunc(head, re.IsSpace)
+	short, groups, err := re.Parse(head)
 	if err != nil {
-		e := err.(*syntaxError)
+		e := err.(*re.Error)
 		return nil, &SyntaxError{offsets[min(e.Offset, len(offsets)-1)], e.Msg}
 	}
-	long, _, err := parseRE(expr)
+	long, _, err := re.Parse(expr)
 	if err != nil {
 		return nil, positioned(err)
 	}
-	return &reading{tree: &node{op: nAlt, subs: []*node{simplify(short), simplify(long)}}, groups: groups}, nil
+	either := &re.Node{Op: re.OpAlt, Subs: []*re.Node{re.Simplify(short), re.Simplify(long)}}
+	return &reading{tree: either, groups: groups}, nil
 }
 
 // readContains is for the texts that a literal stands in.
 func readContains(lit string) *reading {
-	return &reading{tree: cat(append(append([]*node{anything()}, textNodes(lit)...), anything())...)}
+	return &reading{tree: re.Cat(append(append([]*re.Node{re.Anything()}, re.Text(lit)...), re.Anything())...)}
 }
 
 // loneStar reports whether text has a * without a backslash before it.

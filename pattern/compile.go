@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/obstat/obstat/pattern/internal/minimatch"
+	"github.com/obstat/obstat/pattern/internal/re"
 )
 
 // maxText bounds the text of a pattern, far above rules written by hand.
@@ -53,18 +56,18 @@ func cannotFail(f Flavour, text string) bool {
 	case Exact, Fnmatch, Wildcard:
 		return true
 	case Minimatch:
-		return surelyMinimatch(text)
+		return minimatch.IsPattern(text)
 	}
 	return false
 }
 
 // A reading is a pattern's text, read.
 type reading struct {
-	tree   *node // of the matches; nil: m matches
-	groups int   // of the tree
-	search bool  // the tree stands anywhere in a match
-	shape  Shape // where there is no tree
-	plain  *node // a simpler one that says the same of tidy paths; nil: there is none
+	tree   *re.Node // of the matches; nil: m matches
+	groups int      // of the tree
+	search bool     // the tree stands anywhere in a match
+	shape  Shape    // where there is no tree
+	plain  *re.Node // a simpler one that says the same of tidy paths; nil: there is none
 	m      matcher
 }
 
@@ -78,11 +81,11 @@ func (u unless) Match(s string) (bool, error) {
 }
 
 // whole returns the tree of whole texts, nil if there is none.
-func (r *reading) whole() *node {
+func (r *reading) whole() *re.Node {
 	if r.tree == nil || !r.search {
 		return r.tree
 	}
-	return wholeStrings(r.tree)
+	return re.Whole(r.tree)
 }
 
 func (r *reading) body() *body {
@@ -102,7 +105,7 @@ func (r *reading) matcher() matcher {
 	if r.tree == nil {
 		return r.m
 	}
-	if p := compileProg(r.tree, r.groups, !r.search); p != nil {
+	if p := re.Compile(r.tree, r.groups, !r.search); p != nil {
 		return p
 	}
 	return nil
@@ -118,7 +121,7 @@ func read(f Flavour, text string) (*reading, error) {
 	case Wildcard:
 		return readWildcard(text), nil
 	case Minimatch:
-		tree, plain, not, err := readMinimatch(text)
+		tree, plain, not, err := minimatch.Read(text)
 		if err != nil {
 			return nil, positioned(err)
 		}
@@ -134,7 +137,7 @@ func read(f Flavour, text string) (*reading, error) {
 	case Order:
 		return readOrder(text)
 	case Full, Search:
-		tree, groups, err := readRE(text, f == Full)
+		tree, groups, err := re.Read(text, f == Full)
 		if err != nil {
 			return nil, positioned(err)
 		}
@@ -145,7 +148,7 @@ func read(f Flavour, text string) (*reading, error) {
 
 // positioned returns a reader's error as a SyntaxError.
 func positioned(err error) error {
-	e := err.(*syntaxError)
+	e := err.(*re.Error)
 	return &SyntaxError{e.Offset, e.Msg}
 }
 

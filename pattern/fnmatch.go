@@ -1,33 +1,35 @@
 package pattern
 
+import "github.com/obstat/obstat/pattern/internal/re"
+
 // Fnmatch is fnmatch.fnmatchcase of CPython 3.11: * is anything, newlines and
 // slashes too, ? one character, [seq] and [!seq] a set. A [ that is not closed
 // is a [, and so is every other character itself.
 
 func readFnmatch(text string) *reading {
-	var out []*node
+	var out []*re.Node
 	pat := []rune(text)
 	for i := 0; i < len(pat); {
 		c := pat[i]
 		i++
 		switch c {
 		case '*':
-			out = append(out, anything())
+			out = append(out, re.Anything())
 		case '?':
-			out = append(out, setNode(everySet))
+			out = append(out, re.OneOf(re.Every))
 		case '[':
 			end := fnmatchClose(pat, i)
 			if end < 0 {
-				out = append(out, charNode('['))
+				out = append(out, re.Char('['))
 				continue
 			}
-			out = append(out, setNode(fnmatchSet(pat[i:end])))
+			out = append(out, re.OneOf(fnmatchSet(pat[i:end])))
 			i = end + 1
 		default:
-			out = append(out, charNode(c))
+			out = append(out, re.Char(c))
 		}
 	}
-	return &reading{tree: cat(out...)}
+	return &reading{tree: re.Cat(out...)}
 }
 
 // fnmatchClose finds the ] of a set whose inside starts at i, or -1.
@@ -49,7 +51,7 @@ func fnmatchClose(pat []rune, i int) int {
 // fnmatchSet reads the inside of a set. CPython cuts it at the hyphens that
 // make ranges, takes out ranges that run backwards, and only then looks
 // whether a ! leads: so [b-a!x] is [!x], and [b-a!] is any character.
-func fnmatchSet(in []rune) *set {
+func fnmatchSet(in []rune) *re.Set {
 	chunks := fnmatchChunks(in)
 	for k := len(chunks) - 1; k > 0; k-- {
 		a, b := chunks[k-1], chunks[k]
@@ -62,21 +64,21 @@ func fnmatchSet(in []rune) *set {
 	if negate {
 		chunks[0] = chunks[0][1:]
 	}
-	var spans []span
+	var spans []re.Span
 	for k, chunk := range chunks {
 		for i, r := range chunk {
-			sp := span{r, r}
+			sp := re.Range(r, r)
 			if k > 0 && i == 0 {
 				if prev := chunks[k-1]; len(prev) > 0 {
-					sp.lo = prev[len(prev)-1]
+					sp.Lo = prev[len(prev)-1]
 				}
 			}
 			spans = append(spans, sp)
 		}
 	}
-	s := newSet(spans)
+	s := re.NewSet(spans)
 	if negate {
-		return s.negate()
+		return s.Negate()
 	}
 	return s
 }

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/obstat/obstat/pattern/internal/re"
 )
 
 // small keeps the slow versions quick.
@@ -95,10 +98,12 @@ func FuzzMinimatch(f *testing.F) {
 		if err != nil {
 			mustRefuse(t, pat, err)
 		}
-		if strings.Count(pat, "(") > 4 || strings.Count(pat, "{") > 2 {
-			t.Skip("too much for the slow version")
+		got, err := p.Match(text)
+		if err != nil {
+			t.Fatal(err)
 		}
-		checkPattern(t, p, text, naiveMinimatch(pat, text))
+		checkShape(t, p, text, got)
+		checkReach(t, p, text, got)
 	})
 }
 
@@ -120,7 +125,7 @@ func FuzzBash(f *testing.F) {
 		checkShape(t, p, text, got)
 		checkReach(t, p, text, got)
 		if head, ok := strings.CutSuffix(pat, ":*"); ok {
-			head = strings.TrimFunc(head, pySpaceRune)
+			head = strings.TrimFunc(head, re.IsSpace)
 			checkPattern(t, p, text, text == head || strings.HasPrefix(text, head+" "))
 		}
 	})
@@ -135,7 +140,11 @@ func FuzzRE(f *testing.F) {
 		if len(pat) > 40 || len(text) > 24 {
 			t.Skip("too long for the slow version")
 		}
-		p, err := Compile(either(full, Full, Search), pat)
+		flavour := Search
+		if full {
+			flavour = Full
+		}
+		p, err := Compile(flavour, pat)
 		if err != nil {
 			mustRefuse(t, pat, err)
 		}
@@ -149,17 +158,24 @@ func FuzzRE(f *testing.F) {
 		checkShape(t, p, text, got)
 		checkReach(t, p, text, got)
 		checkProg(t, p, text, got)
-		tree, _, _ := parseRE(pat)
-		tree = simplify(tree)
-		if tree.any(func(n *node) bool {
-			return n.op == nAtomic || n.op == nRef || n.op == nCond || n.op == nGroup || n.mode == possessive || n.op == nRepeat && n.max > 8
-		}) {
+		tree, _, _ := re.Parse(pat)
+		tree = re.Simplify(tree)
+		if tooMuchForNaive(tree) {
 			return
 		}
 		if want := naiveTree(tree, naiveChars(text), full); got != want {
 			t.Fatalf("%q on %q: %v, the slow version says %v", pat, text, got, want)
 		}
 	})
+}
+
+// tooMuchForNaive: the tree has what the slow version does not know, or would be slow with.
+func tooMuchForNaive(n *re.Node) bool {
+	switch n.Op {
+	case re.OpAtomic, re.OpRef, re.OpCond, re.OpGroup:
+		return true
+	}
+	return n.Mode == re.Possessive || n.Op == re.OpRepeat && n.Max > 8 || slices.ContainsFunc(n.Subs, tooMuchForNaive)
 }
 
 func FuzzJSON(f *testing.F) {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/obstat/obstat/pattern/internal/re"
 )
 
 // A language tells without a subject which texts a pattern can match, by a loose
@@ -18,7 +20,7 @@ const (
 
 // A language is made when it is first wanted.
 type language struct {
-	tree      *node
+	tree      *re.Node
 	backslash bool // it is a slash in texts, and the pattern names none itself
 
 	once  sync.Once
@@ -47,7 +49,7 @@ func (l *language) findAlive() {
 				continue
 			}
 			in := &l.auto.insts[i]
-			l.alive[i] = l.alive[in.out] && (in.op == opFork || len(in.set.spans) > 0) || in.op == opFork && l.alive[in.alt]
+			l.alive[i] = l.alive[in.out] && (in.op == opFork || len(in.set.Spans) > 0) || in.op == opFork && l.alive[in.alt]
 			changed = changed || l.alive[i]
 		}
 	}
@@ -81,7 +83,7 @@ func (l *language) enter(s *langSet, i uint32) {
 // step adds to out the states that a character leads to from those in list.
 func (l *language) step(out *langSet, list []uint32, r rune) {
 	for _, i := range list {
-		if in := &l.auto.insts[i]; in.op == opRune && in.set.has(r) {
+		if in := &l.auto.insts[i]; in.op == opRune && in.set.Has(r) {
 			l.enter(out, in.out)
 		}
 	}
@@ -119,7 +121,7 @@ func (l *language) after(prefix string) *langSet {
 		return nil
 	}
 	for i := 0; i < len(prefix) && len(w.s.list) > 0; {
-		r, n := decode(prefix, i)
+		r, n := re.Decode(prefix, i)
 		w.step(w.to, w.s.list, r)
 		w.turn()
 		i += n
@@ -174,8 +176,8 @@ func (l *language) kinds(s *langSet, line bool) []rune {
 		if in.op != opRune {
 			continue
 		}
-		for _, sp := range in.set.spans {
-			runes = append(runes, sp.lo, min(sp.hi+1, maxRune))
+		for _, sp := range in.set.Spans {
+			runes = append(runes, sp.Lo, min(sp.Hi+1, re.MaxRune))
 		}
 	}
 	if line {

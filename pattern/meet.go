@@ -1,5 +1,7 @@
 package pattern
 
+import "github.com/obstat/obstat/pattern/internal/re"
+
 // The marks of a set's text; see MayMeet. They are those of package paths.
 const (
 	anyText  = '\x00'
@@ -51,7 +53,7 @@ func (p *Pattern) meeting(begin, end string, below bool) *language {
 		return nil
 	}
 	if sh.Exact {
-		return &language{tree: cat(textNodes(sh.Prefix)...)}
+		return &language{tree: re.Cat(re.Text(sh.Prefix)...)}
 	}
 	known = end[knownEnd(end):]
 	if n := min(len(known), len(sh.Suffix)); !below && known[len(known)-n:] != sh.Suffix[len(sh.Suffix)-n:] {
@@ -93,7 +95,7 @@ func (l *language) meets(set string, below bool) bool {
 // follow goes on with the texts of a set.
 func (w *langWalk) follow(set string) {
 	for i := 0; i < len(set) && len(w.s.list) > 0; {
-		r, n := decode(set, i)
+		r, n := re.Decode(set, i)
 		i += n
 		switch r {
 		case anyText:
@@ -158,7 +160,7 @@ func (l *language) firstOfName() []rune {
 // some adds the states after one character that is none of those in not.
 func (l *language) some(out *langSet, list []uint32, not []rune) {
 	for _, i := range list {
-		if in := &l.auto.insts[i]; in.op == opRune && in.set.hasOther(not) {
+		if in := &l.auto.insts[i]; in.op == opRune && in.set.HasOther(not) {
 			l.enter(out, in.out)
 		}
 	}
@@ -211,20 +213,4 @@ func (w *langWalk) levels() {
 		w.visible()
 	}
 	w.s = all
-}
-
-// hasOther reports whether the set has a character that is none of some.
-func (s *set) hasOther(not []rune) bool {
-	for _, sp := range s.spans {
-		n := sp.hi - sp.lo + 1
-		for _, r := range not {
-			if r >= sp.lo && r <= sp.hi {
-				n--
-			}
-		}
-		if n > 0 {
-			return true
-		}
-	}
-	return false
 }

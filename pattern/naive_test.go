@@ -3,6 +3,8 @@ package pattern
 import (
 	"strings"
 	"unicode/utf16"
+
+	"github.com/obstat/obstat/pattern/internal/re"
 )
 
 // Slow and simple versions of the matchers, to hold the real ones against.
@@ -27,7 +29,7 @@ func naiveGlob[T any](items []naiveItem[T], s []T) bool {
 func naiveChars(s string) []rune {
 	var out []rune
 	for i := 0; i < len(s); {
-		r, w := decode(s, i)
+		r, w := re.Decode(s, i)
 		out = append(out, r)
 		i += w
 	}
@@ -38,19 +40,19 @@ func naiveFnmatch(pat, s string) bool {
 	var items []naiveItem[rune]
 	p := []rune(pat)
 	for i := 0; i < len(p); i++ {
-		set := newSet([]span{{p[i], p[i]}})
+		set := re.NewSet([]re.Span{re.Range(p[i], p[i])})
 		switch {
 		case p[i] == '*':
 			items = append(items, naiveItem[rune]{star: true})
 			continue
 		case p[i] == '?':
-			set = everySet
+			set = re.Every
 		case p[i] == '[' && fnmatchClose(p, i+1) >= 0:
 			end := fnmatchClose(p, i+1)
 			set = fnmatchSet(p[i+1 : end])
 			i = end
 		}
-		items = append(items, naiveItem[rune]{ok: set.has})
+		items = append(items, naiveItem[rune]{ok: set.Has})
 	}
 	return naiveGlob(items, naiveChars(s))
 }
@@ -78,7 +80,7 @@ func naiveUnits(pat, s string) bool {
 	var units []uint16
 	for _, r := range naiveChars(strings.ReplaceAll(s, `\`, "/")) {
 		units = utf16.AppendRune(units, r)
-		if r >= badByte && r <= badByte+0xFF {
+		if r >= 0xDC00 && r <= 0xDCFF {
 			units[len(units)-1] = uint16(r)
 		}
 	}
@@ -87,16 +89,16 @@ func naiveUnits(pat, s string) bool {
 
 // naiveEnds returns the places where n can end when it starts at i: every way
 // is tried, none is preferred. There are no groups, and no atomic ones.
-func naiveEnds(n *node, s []rune, i int) map[int]bool {
+func naiveEnds(n *re.Node, s []rune, i int) map[int]bool {
 	out := map[int]bool{}
-	switch n.op {
-	case nSet:
-		if i < len(s) && n.set.has(s[i]) {
+	switch n.Op {
+	case re.OpSet:
+		if i < len(s) && n.Set.Has(s[i]) {
 			out[i+1] = true
 		}
-	case nCat:
+	case re.OpCat:
 		out[i] = true
-		for _, sub := range n.subs {
+		for _, sub := range n.Subs {
 			next := map[int]bool{}
 			for j := range out {
 				for k := range naiveEnds(sub, s, j) {
@@ -105,46 +107,46 @@ func naiveEnds(n *node, s []rune, i int) map[int]bool {
 			}
 			out = next
 		}
-	case nAlt:
-		for _, sub := range n.subs {
+	case re.OpAlt:
+		for _, sub := range n.Subs {
 			for k := range naiveEnds(sub, s, i) {
 				out[k] = true
 			}
 		}
-	case nRepeat:
+	case re.OpRepeat:
 		return naiveRepeat(n, s, i)
-	case nLook:
+	case re.OpLook:
 		at := i
-		if n.back {
-			at = i - n.min
+		if n.Back {
+			at = i - n.Min
 		}
-		if (at >= 0 && len(naiveEnds(n.subs[0], s, at)) > 0) != n.not {
+		if (at >= 0 && len(naiveEnds(n.Subs[0], s, at)) > 0) != n.Not {
 			out[i] = true
 		}
-	case nNot:
-		not := naiveEnds(n.subs[0], s, i)
+	case re.OpNot:
+		not := naiveEnds(n.Subs[0], s, i)
 		for j := i; j <= len(s); j++ {
-			if !not[j] && (j == i || !n.not || !naiveLeadingDot(s, i)) {
+			if !not[j] && (j == i || !n.Not || !naiveLeadingDot(s, i)) {
 				out[j] = true
 			}
 		}
-	case nAt:
-		if naiveAt(n.at, s, i) {
+	case re.OpAt:
+		if naiveAt(n.At, s, i) {
 			out[i] = true
 		}
 	}
 	return out
 }
 
-func naiveRepeat(n *node, s []rune, i int) map[int]bool {
+func naiveRepeat(n *re.Node, s []rune, i int) map[int]bool {
 	out := map[int]bool{}
 	here := map[int]bool{i: true}
-	limit := n.max
-	if limit == unlimited {
-		limit = n.min + len(s) + 1
+	limit := n.Max
+	if limit == re.Unlimited {
+		limit = n.Min + len(s) + 1
 	}
 	for count := 0; ; count++ {
-		if count >= n.min {
+		if count >= n.Min {
 			for j := range here {
 				out[j] = true
 			}
@@ -154,7 +156,7 @@ func naiveRepeat(n *node, s []rune, i int) map[int]bool {
 		}
 		next := map[int]bool{}
 		for j := range here {
-			for k := range naiveEnds(n.subs[0], s, j) {
+			for k := range naiveEnds(n.Subs[0], s, j) {
 				next[k] = true
 			}
 		}
@@ -166,31 +168,37 @@ func naiveLeadingDot(s []rune, i int) bool {
 	return string(s) == "." || string(s) == ".." || i == 0 && len(s) > 0 && s[0] == '.'
 }
 
-func naiveAt(kind atKind, s []rune, i int) bool {
+// naiveWord is \w.
+var naiveWord = func() *re.Set {
+	tree, _, _ := re.Parse(`\w`)
+	return tree.Subs[0].Set
+}()
+
+func naiveAt(kind re.Place, s []rune, i int) bool {
 	word := func(i int, ascii bool) bool {
-		return i >= 0 && i < len(s) && inSpans(pyWord(), s[i]) && (!ascii || s[i] < 128)
+		return i >= 0 && i < len(s) && naiveWord.Has(s[i]) && (!ascii || s[i] < 128)
 	}
 	switch kind {
-	case atStart:
+	case re.AtStart:
 		return i == 0
-	case atLineStart:
+	case re.AtLineStart:
 		return i == 0 || s[i-1] == '\n'
-	case atEnd:
+	case re.AtEnd:
 		return i == len(s)
-	case atEndNL:
+	case re.AtEndNL:
 		return i == len(s) || i == len(s)-1 && s[i] == '\n'
-	case atLineEnd:
+	case re.AtLineEnd:
 		return i == len(s) || s[i] == '\n'
-	case atNoDot:
+	case re.AtNoDot:
 		return !naiveLeadingDot(s, i)
 	}
-	ascii := kind == atWordASCII || kind == atNotWordASCII
+	ascii := kind == re.AtWordASCII || kind == re.AtNotWordASCII
 	edge := word(i-1, ascii) != word(i, ascii)
-	return len(s) > 0 && edge == (kind == atWord || kind == atWordASCII)
+	return len(s) > 0 && edge == (kind == re.AtWord || kind == re.AtWordASCII)
 }
 
 // naiveTree: the tree matches all of s, or for a search somewhere in it.
-func naiveTree(n *node, s []rune, full bool) bool {
+func naiveTree(n *re.Node, s []rune, full bool) bool {
 	if full {
 		return naiveEnds(n, s, 0)[len(s)]
 	}
@@ -200,45 +208,4 @@ func naiveTree(n *node, s []rune, full bool) bool {
 		}
 	}
 	return false
-}
-
-// naiveMinimatch matches segments by trying every way for **.
-func naiveMinimatch(pat, path string) bool {
-	rest := strings.TrimLeft(pat, "!")
-	negate := (len(pat)-len(rest))%2 == 1
-	if pat == "" || pat[0] == '#' {
-		return pat == "" && path == ""
-	}
-	alts, _ := expandBraces(rest)
-	parts := splitSlashes(path)
-	for _, alt := range alts {
-		segs := newRow(alt)
-		if naiveRow(segs, parts) || len(parts) > 1 && parts[len(parts)-1] == "" && naiveRow(segs, parts[:len(parts)-1]) {
-			return !negate
-		}
-	}
-	return negate
-}
-
-func naiveRow(segs []segment, parts []string) bool {
-	if len(segs) == 0 {
-		return len(parts) == 0
-	}
-	if segs[0].kind == segStarStar {
-		if len(segs) > 1 && naiveRow(segs[1:], parts) {
-			return true
-		}
-		if len(parts) == 0 || strings.HasPrefix(parts[0], ".") {
-			return false
-		}
-		return naiveRow(segs, parts[1:]) || len(segs) == 1 && len(parts) == 1
-	}
-	return len(parts) > 0 && naiveSegment(&segs[0], parts[0]) && naiveRow(segs[1:], parts[1:])
-}
-
-func naiveSegment(g *segment, s string) bool {
-	if g.kind == segLiteral {
-		return s == g.lit
-	}
-	return s != "" && naiveTree(mmTree(g.in, true), naiveChars(s), true)
 }

@@ -8,6 +8,9 @@ package pattern
 import (
 	"strings"
 	"sync/atomic"
+
+	"github.com/obstat/obstat/pattern/internal/minimatch"
+	"github.com/obstat/obstat/pattern/internal/re"
 )
 
 // A Flavour names the language a pattern is written in.
@@ -28,7 +31,7 @@ const (
 
 // ErrTime is the fault of a match that ran out of its time. It is neither a
 // match nor a miss, and must not lead to an allow.
-var ErrTime = errTime
+var ErrTime = re.ErrTime
 
 // A Pattern is immutable and safe for concurrent use. The zero Pattern matches
 // nothing.
@@ -148,7 +151,7 @@ func (p *Pattern) Match(s string) (bool, error) {
 // run matches s, which has the literals of p. A pattern that has an automaton is not
 // given up for lack of time before that has tried.
 func (p *Pattern) run(s string) (bool, error) {
-	if plain := p.body().plain; plain != nil && tidy(s) {
+	if plain := p.body().plain; plain != nil && minimatch.Tidy(s) {
 		return plain.admits(s), nil
 	}
 	ok, err := p.matcher().Match(s)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/obstat/obstat/pattern/internal/re"
 )
 
 // eachRow calls f for each JSON line of a file under testdata.
@@ -105,13 +106,12 @@ func checkRefusal(t *testing.T, row reRow, err error) {
 }
 
 // progOf returns the program of p, if it has one.
-func progOf(p *Pattern) *prog {
-	q, _ := p.matcher().(*prog)
+func progOf(p *Pattern) *re.Prog {
+	q, _ := p.matcher().(*re.Prog)
 	return q
 }
 
-// checkProg runs p's program without the short cuts in front of it, and with
-// remembering from the first step.
+// checkProg runs p's program without the short cuts in front of it.
 func checkProg(t *testing.T, p *Pattern, text string, want bool) {
 	t.Helper()
 	q := progOf(p)
@@ -120,10 +120,5 @@ func checkProg(t *testing.T, p *Pattern, text string, want bool) {
 	}
 	if got, err := q.Match(text); got != want || err != nil {
 		t.Errorf("%s %q on %q, program alone: got %v %v", p.Flavour(), p, text, got, err)
-	}
-	eager := *q
-	eager.short = -1
-	if got, err := eager.Match(text); got != want || err != nil {
-		t.Errorf("%s %q on %q, remembering: got %v %v", p.Flavour(), p, text, got, err)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/obstat/obstat/pattern/internal/re"
 )
 
 // A Sampling asks for texts that tell patterns apart: of `git *` and `git push *` there is
@@ -103,9 +105,9 @@ func (s *Sampling) machine() *sampler {
 func (p *Pattern) automaton() *language {
 	switch {
 	case p.empty():
-		return &language{tree: setNode(&set{})}
+		return &language{tree: re.OneOf(&re.Set{})}
 	case p.shape().Exact:
-		return &language{tree: cat(textNodes(p.shape().Prefix)...)}
+		return &language{tree: re.Cat(re.Text(p.shape().Prefix)...)}
 	case p.flavour == JSON:
 		return nil
 	}
@@ -222,7 +224,7 @@ func (m *sampler) inst(at uint32) (*autoInst, int) {
 func (m *sampler) step(set []uint32, r rune) (out []uint32) {
 	m.seen.reset(len(m.owner))
 	for _, at := range set {
-		if in, i := m.inst(at); in.op == opRune && in.set.has(r) {
+		if in, i := m.inst(at); in.op == opRune && in.set.Has(r) {
 			out = m.enter(out, i, in.out)
 		}
 	}
@@ -288,21 +290,22 @@ func (m *sampler) hits(s *Sampling, text string, set []uint32) (hits []bool, any
 // runes returns a character of every kind that the states tell apart, those that are easiest to
 // read first.
 func (m *sampler) runes(set []uint32) []rune {
-	bounds := []rune{0, maxRune + 1}
+	bounds := []rune{0, re.MaxRune + 1}
 	for _, at := range set {
 		in, _ := m.inst(at)
-		if in.op != opRune || in.set.full() {
+		if in.op != opRune || in.set.Full() {
 			continue
 		}
-		for _, sp := range in.set.spans {
-			bounds = append(bounds, sp.lo, sp.hi+1)
+		for _, sp := range in.set.Spans {
+			bounds = append(bounds, sp.Lo, sp.Hi+1)
 		}
 	}
 	slices.Sort(bounds)
 	bounds = slices.Compact(bounds)
 	if len(bounds) > maxLangRunes {
 		m.complete = false
-		bounds = append(slices.DeleteFunc(bounds, func(r rune) bool { return r >= utf8.RuneSelf }), utf8.RuneSelf, maxRune+1)
+		bounds = slices.DeleteFunc(bounds, func(r rune) bool { return r >= utf8.RuneSelf })
+		bounds = append(bounds, utf8.RuneSelf, re.MaxRune+1)
 	}
 	out := make([]rune, 0, len(bounds))
 	for i := range bounds[1:] {
@@ -335,8 +338,8 @@ func rank(r rune) int {
 // none but halves of a pair.
 func legible(lo, hi rune) (r rune, ok bool) {
 	const halves, after = 0xD800, 0xE000
-	for _, s := range [...]span{{'x', 'x'}, {'a', 'z'}, {'0', '9'}, {'A', 'Z'}, {'!', '~'}, {' ', ' '}, {'\u00e0', '\u017f'}} {
-		if at := max(lo, s.lo); at <= min(hi, s.hi) {
+	for _, s := range [...][2]rune{{'x', 'x'}, {'a', 'z'}, {'0', '9'}, {'A', 'Z'}, {'!', '~'}, {' ', ' '}, {'à', 'ſ'}} {
+		if at := max(lo, s[0]); at <= min(hi, s[1]) {
 			return at, true
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/obstat/obstat/pattern/internal/minimatch"
 )
 
 // A setIndex files every pattern of a Set under one gram: four bytes that, by its Shape,
@@ -139,7 +141,7 @@ func (q *search) ask(patterns []filed) {
 func (q *search) isTidy() bool {
 	if q.tidy == unknown {
 		q.tidy = no
-		if tidy(q.text) {
+		if minimatch.Tidy(q.text) {
 			q.tidy = yes
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/obstat/obstat/pattern/internal/minimatch"
 )
 
 // automata holds the automaton of each pattern a test comes by, or nil.
@@ -40,7 +42,7 @@ func checkShape(t *testing.T, p *Pattern, text string, matched bool) {
 			t.Errorf("%s %q on %q is %v, against its automaton", p.Flavour(), p, text, matched)
 		}
 	}
-	if plain := p.body().plain; plain != nil && tidy(text) {
+	if plain := p.body().plain; plain != nil && minimatch.Tidy(text) {
 		if got, err := p.matcher().Match(text); got != matched || err != nil {
 			t.Errorf("%s %q on %q is %v, the program says %v %v", p.Flavour(), p, text, matched, got, err)
 		}

@@ -1,6 +1,10 @@
 package pattern
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/obstat/obstat/pattern/internal/re"
+)
 
 // Wildcard is opencode's matcher: * is anything, newlines and slashes too, ?
 // one UTF-16 unit, \ means / in pattern and subject, and a final " *" may be
@@ -11,16 +15,16 @@ func readWildcard(text string) *reading {
 	head, optional := strings.CutSuffix(text, " *")
 	nodes := wildcardNodes(head)
 	if optional {
-		return &reading{tree: wordOrMore(nodes)}
+		return &reading{tree: re.WordOrMore(nodes)}
 	}
-	return &reading{tree: cat(nodes...)}
+	return &reading{tree: re.Cat(nodes...)}
 }
 
 // eitherSlash is what a / of a pattern matches.
-var eitherSlash = newSet([]span{{'/', '/'}, {'\\', '\\'}})
+var eitherSlash = re.NewSet([]re.Span{re.Range('/', '/'), re.Range('\\', '\\')})
 
-func wildcardNodes(text string) []*node {
-	var out []*node
+func wildcardNodes(text string) []*re.Node {
+	var out []*re.Node
 	for len(text) > 0 {
 		if run := len(text) - len(strings.TrimLeft(text, "*?")); run > 0 {
 			out = append(out, wildcardGap(strings.Count(text[:run], "?"), strings.Contains(text[:run], "*"))...)
@@ -28,9 +32,9 @@ func wildcardNodes(text string) []*node {
 			continue
 		}
 		lit := untilAny(text, "*?")
-		for _, n := range textNodes(lit) {
-			if n.set.has('/') {
-				n.set = eitherSlash
+		for _, n := range re.Text(lit) {
+			if n.Set.Has('/') {
+				n.Set = eitherSlash
 			}
 			out = append(out, n)
 		}
@@ -41,15 +45,15 @@ func wildcardNodes(text string) []*node {
 
 // wildcardGap is n units, or n and more: in a run of ? and * only their number
 // counts, since a * may end between the two units of a character.
-func wildcardGap(n int, more bool) []*node {
-	var out []*node
-	units := &node{op: nUnits, min: n, max: n}
+func wildcardGap(n int, more bool) []*re.Node {
+	var out []*re.Node
+	units := &re.Node{Op: re.OpUnits, Min: n, Max: n}
 	if n > 0 {
 		out = append(out, units)
 	}
 	if more {
-		units.max = unlimited
-		out = append(out, anything())
+		units.Max = re.Unlimited
+		out = append(out, re.Anything())
 	}
 	return out
 }

@@ -99,7 +99,6 @@ var wide = map[string]int{
 	"internal/study/suggest":           4,
 	"ledger":                           26,
 	"paths":                            3,
-	"pattern":                          7,
 	"policy":                           30,
 	"shell":                            39,
 }

@@ -16,8 +16,12 @@ type importRow struct {
 // importTable is the table of the design document, top to bottom: an arrow
 // never points to a row further down. The first row that fits a package counts.
 var importTable = []importRow{
-	{pkg: "pattern", may: []string{"internal/format/jsonx", "internal/format/tree"},
-		why: "pattern only says what a pattern means; it knows no tool, rule or verdict. JSON it reads as everybody does"},
+	{pkg: "pattern/internal/re",
+		why: "re is Python's regular expressions; it knows no pattern flavour"},
+	{pkg: "pattern/internal/minimatch", may: []string{"pattern/internal/re"},
+		why: "minimatch turns a pattern into a tree of re, and knows no other flavour"},
+	{pkg: "pattern", may: []string{"pattern/internal/re", "pattern/internal/minimatch", "internal/format/jsonx", "internal/format/tree"},
+		why: "pattern only says which texts a pattern matches; it knows no tool, rule or verdict. JSON it reads as everybody does"},
 	{pkg: "shell", third: []string{"mvdan.cc/sh/v3/syntax"},
 		why: "shell reads shell text and nothing else; what a command does is effect's business"},
 	{pkg: "paths",

@@ -1,4 +1,4 @@
-package pattern
+package re
 
 import "strings"
 
@@ -65,7 +65,7 @@ func (m *runner) except(in *inst, pc, at int) (int, bool) {
 		if q == last {
 			break
 		}
-		_, w := decode(m.s, q)
+		_, w := Decode(m.s, q)
 		q += w
 	}
 	return found, found >= 0

@@ -1,4 +1,4 @@
-package pattern
+package re
 
 import (
 	"strings"
@@ -11,11 +11,11 @@ import (
 // library for Go has. Two things keep it in bounds.
 // A way that failed at a place is remembered and not tried
 // again, which makes programs without back-references linear in the subject.
-// And every step is counted: a match that takes more than reSteps of them
+// And every step is counted: a match that takes more than maxSteps of them
 // ends with ErrTime. Steps, not a clock: the same question always has the
 // same answer, on a slow computer as on a fast one.
 const (
-	reSteps   = 3 << 18 // some 15 ms
+	maxSteps  = 3 << 18 // some 15 ms
 	shortRun  = 1 << 9  // steps before remembering pays
 	maxMemo   = 1 << 25 // bits
 	maxFrames = 1 << 19
@@ -41,7 +41,7 @@ const (
 
 // runner is one run of a program.
 type runner struct {
-	p     *prog
+	p     *Prog
 	s     string
 	left  int
 	slots []int32
@@ -60,9 +60,9 @@ type memoRange struct{ lo, hi int }
 var runners = sync.Pool{New: func() any { return new(runner) }}
 
 // Match reports whether the program matches s. An error (ErrTime) is neither a match nor a miss.
-func (p *prog) Match(s string) (bool, error) {
+func (p *Prog) Match(s string) (bool, error) {
 	if len(s) > maxLen {
-		return false, errTime
+		return false, ErrTime
 	}
 	m := runners.Get().(*runner)
 	ok, err := m.match(p, s)
@@ -79,7 +79,7 @@ const (
 	keepMemo   = 1 << 15 // words
 )
 
-func (m *runner) match(p *prog, s string) (bool, error) {
+func (m *runner) match(p *Prog, s string) (bool, error) {
 	m.p, m.s = p, s
 	if cap(m.slots) < p.slots {
 		m.slots = make([]int32, p.slots)
@@ -88,7 +88,7 @@ func (m *runner) match(p *prog, s string) (bool, error) {
 	m.keep = false
 	bits := p.memos * (len(s) + 1)
 	if p.exact || bits > maxMemo {
-		m.left = reSteps
+		m.left = maxSteps
 		ok := m.search()
 		return ok && m.left >= 0, m.fault()
 	}
@@ -103,14 +103,14 @@ func (m *runner) match(p *prog, s string) (bool, error) {
 	}
 	m.memo = m.memo[:words]
 	clear(m.memo)
-	m.left = reSteps
+	m.left = maxSteps
 	ok := m.search()
 	return ok && m.left >= 0, m.fault()
 }
 
 func (m *runner) fault() error {
 	if m.left < 0 {
-		return errTime
+		return ErrTime
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (m *runner) search() bool {
 		if at >= len(m.s) {
 			return false
 		}
-		_, w := decode(m.s, at)
+		_, w := Decode(m.s, at)
 		at += w
 	}
 	return false

@@ -1,18 +1,15 @@
-package pattern
+package re
 
 import "math"
-
-// This file reads Python's regular expressions as CPython 3.11 does: it takes and
-// refuses the same ones, with the same words at the same place.
 
 // maxNest bounds the nesting of groups. CPython ends at about twice this.
 const maxNest = 200
 
-// reFlags are the flags that an expression can set from within.
-type reFlags uint8
+// flagSet are the flags that an expression can set from within.
+type flagSet uint8
 
 const (
-	flagI reFlags = 1 << iota // IGNORECASE
+	flagI flagSet = 1 << iota // IGNORECASE
 	flagM                     // MULTILINE
 	flagS                     // DOTALL
 	flagX                     // VERBOSE
@@ -24,47 +21,48 @@ const (
 
 const typeFlags = flagA | flagU | flagL
 
-type reParser struct {
+type parser struct {
 	*tokens
-	global reFlags
+	global flagSet
 	names  map[string]int
 	groups []groupWidth // by number; 0 is unused
 	behind int          // in a look-behind: the groups that were there before it; else 0
 	conds  []condRef
 	late   []parseError // reported only if nothing else is wrong
-	slab   []node       // room for nodes
+	slab   []Node       // room for nodes
 	spans  int          // of the sets so far
 }
 
 // setNode makes a node for a set, of which there are many.
-func (p *reParser) setNode(s *set) *node {
+func (p *parser) setNode(s *Set) *Node {
 	if len(p.slab) == 0 {
-		p.slab = make([]node, 16)
+		p.slab = make([]Node, 16)
 	}
 	n := &p.slab[0]
 	p.slab = p.slab[1:]
-	n.set = s
+	n.Set = s
 	return n
 }
 
 // condRef is a (?(n)...) whose group may come later.
 type condRef struct{ group, off int }
 
-// parseRE returns the tree of the expression.
-func parseRE(text string) (n *node, groups int, err error) {
+// Parse returns the tree of an expression as it is written, and how many groups it has.
+// Its error is an *Error.
+func Parse(text string) (n *Node, groups int, err error) {
 	src := []rune(text)
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
 		case parseError:
-			n, err = nil, &syntaxError{byteOffset(src, e.off), e.msg}
+			n, err = nil, &Error{byteOffset(src, e.off), e.msg}
 		default:
 			panic(e)
 		}
 	}()
-	p := &reParser{names: map[string]int{}, groups: make([]groupWidth, 1)}
+	p := &parser{names: map[string]int{}, groups: make([]groupWidth, 1)}
 	p.tokens = newTokens(src)
-	var flags reFlags
+	var flags flagSet
 	n = p.alternatives(&flags, 0)
 	p.finish()
 	return n, len(p.groups), nil
@@ -76,7 +74,7 @@ func byteOffset(src []rune, off int) int {
 }
 
 // finish makes the checks that need the whole expression.
-func (p *reParser) finish() {
+func (p *parser) finish() {
 	if p.global&flagA != 0 && p.global&flagU != 0 {
 		panic(parseError{0, "ASCII and UNICODE flags are incompatible"})
 	}
@@ -95,11 +93,11 @@ func (p *reParser) finish() {
 
 // alternatives reads a|b|c. Flags that an expression sets for itself at its
 // start are left in flags.
-func (p *reParser) alternatives(flags *reFlags, nest int) *node {
+func (p *parser) alternatives(flags *flagSet, nest int) *Node {
 	if nest > maxNest {
 		p.fail(0, "the groups are nested too deeply")
 	}
-	var alts []*node
+	var alts []*Node
 	for {
 		alts = append(alts, p.sequence(flags, nest, nest == 0 && len(alts) == 0))
 		if !p.match('|') {
@@ -109,12 +107,12 @@ func (p *reParser) alternatives(flags *reFlags, nest int) *node {
 	if len(alts) == 1 {
 		return alts[0]
 	}
-	return &node{op: nAlt, subs: alts}
+	return &Node{Op: OpAlt, Subs: alts}
 }
 
 // sequence reads items up to | or ).
-func (p *reParser) sequence(flags *reFlags, nest int, first bool) *node {
-	var items []*node
+func (p *parser) sequence(flags *flagSet, nest int, first bool) *Node {
+	var items []*Node
 	for p.next.ok && !p.next.in("|)") {
 		start := p.tell()
 		tok := p.get()
@@ -128,7 +126,7 @@ func (p *reParser) sequence(flags *reFlags, nest int, first bool) *node {
 				continue
 			}
 		}
-		var n *node
+		var n *Node
 		if tok.is('(') {
 			n = p.group(flags, nest, start, first && len(items) == 0)
 		} else {
@@ -138,22 +136,22 @@ func (p *reParser) sequence(flags *reFlags, nest int, first bool) *node {
 			items = append(items, n)
 		}
 	}
-	return &node{op: nCat, subs: items}
+	return &Node{Op: OpCat, Subs: items}
 }
 
 // item reads an item that is neither a group nor a quantifier.
-func (p *reParser) item(tok token, flags reFlags) *node {
+func (p *parser) item(tok token, flags flagSet) *Node {
 	switch {
 	case tok.esc:
 		return p.escape(tok, flags)
 	case tok.is('['):
 		return p.class(flags)
 	case tok.is('.'):
-		return p.setNode(either(flags&flagS != 0, everySet, lineSet))
+		return p.setNode(either(flags&flagS != 0, Every, lineSet))
 	case tok.is('^'):
-		return &node{op: nAt, at: either(flags&flagM != 0, atLineStart, atStart)}
+		return &Node{Op: OpAt, At: either(flags&flagM != 0, AtLineStart, AtStart)}
 	case tok.is('$'):
-		return &node{op: nAt, at: either(flags&flagM != 0, atLineEnd, atEndNL)}
+		return &Node{Op: OpAt, At: either(flags&flagM != 0, AtLineEnd, AtEndNL)}
 	}
 	return p.setNode(charSet(tok.r, flags))
 }
@@ -166,7 +164,7 @@ func either[T any](cond bool, yes, no T) T {
 }
 
 // blank skips white space and comments under VERBOSE.
-func (p *reParser) blank(tok token) bool {
+func (p *parser) blank(tok token) bool {
 	if tok.in(" \t\n\r\v\f") {
 		return true
 	}
@@ -187,14 +185,14 @@ const digits = "0123456789"
 
 // quantifier reads the rest of a quantifier from behind its first character on. A { that starts
 // none is an ordinary character.
-func (p *reParser) quantifier(tok token) (lo, hi int, ok bool) {
+func (p *parser) quantifier(tok token) (lo, hi int, ok bool) {
 	switch tok.r {
 	case '?':
 		return 0, 1, true
 	case '*':
-		return 0, unlimited, true
+		return 0, Unlimited, true
 	case '+':
-		return 1, unlimited, true
+		return 1, Unlimited, true
 	}
 	here := p.tell()
 	if p.next.is('}') {
@@ -209,15 +207,15 @@ func (p *reParser) quantifier(tok token) (lo, hi int, ok bool) {
 		p.seek(here)
 		return 0, 0, false
 	}
-	lo, hi = p.count(low, 0), p.count(high, unlimited)
-	if hi != unlimited && hi < lo {
+	lo, hi = p.count(low, 0), p.count(high, Unlimited)
+	if hi != Unlimited && hi < lo {
 		p.fail(p.tell()-here, "min repeat greater than max repeat")
 	}
 	return lo, hi, true
 }
 
 // count reads a number of repetitions.
-func (p *reParser) count(s string, none int) int {
+func (p *parser) count(s string, none int) int {
 	if s == "" {
 		return none
 	}
@@ -232,25 +230,25 @@ func (p *reParser) count(s string, none int) int {
 }
 
 // repeat puts the quantifier that started at start on the last of items.
-func (p *reParser) repeat(items []*node, start, lo, hi int) {
-	if len(items) == 0 || items[len(items)-1].op == nAt {
+func (p *parser) repeat(items []*Node, start, lo, hi int) {
+	if len(items) == 0 || items[len(items)-1].Op == OpAt {
 		panic(parseError{start, "nothing to repeat"})
 	}
 	last := items[len(items)-1]
-	if last.op == nRepeat {
+	if last.Op == OpRepeat {
 		panic(parseError{start, "multiple repeat"})
 	}
-	n := &node{op: nRepeat, subs: []*node{last}, min: lo, max: hi}
+	n := &Node{Op: OpRepeat, Subs: []*Node{last}, Min: lo, Max: hi}
 	if p.match('?') {
-		n.mode = lazy
+		n.Mode = Lazy
 	} else if p.match('+') {
-		n.mode = possessive
+		n.Mode = Possessive
 	}
 	items[len(items)-1] = n
 }
 
 // template refuses repetition under the flag that stands for "no repetition".
-func (p *reParser) template(flags reFlags, start int) {
+func (p *parser) template(flags flagSet, start int) {
 	if (flags|p.global)&flagT != 0 {
 		p.late = append(p.late, parseError{start, "internal: unsupported template operator"})
 	}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3.11
-"""Writes retables.go: what CPython 3.11's re knows of characters.
+"""Writes tables.txt: what CPython 3.11's re knows of characters.
 
-Run in this directory: python3.11 retables.py > ../../retables.go
+Run in this directory: python3.11 tables.py > ../../internal/re/tables.txt
 """
 import _sre
 import re
@@ -54,7 +54,7 @@ def main():
             assert _sre.unicode_iscased(lower[c]), hex(c)
             assert all(h(c) == h(lower[c]) for h in has.values()), hex(c)
 
-    print(f"# The tables of CPython 3.11, Unicode {unicodedata.unidata_version}, made by testdata/gen/retables.py: a name and hexadecimal numbers a line.")
+    print(f"# The tables of CPython 3.11, Unicode {unicodedata.unidata_version}, made by testdata/gen/tables.py: a name and hexadecimal numbers a line.")
     for name, letter in (("word", r"\w"), ("digit", r"\d"), ("space", r"\s")):
         emit(name, spans(has[letter]))
     # What IGNORECASE turns into what; the upper case of characters beyond the BMP; lower-case

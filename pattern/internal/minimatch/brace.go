@@ -1,4 +1,4 @@
-package pattern
+package minimatch
 
 import (
 	"slices"

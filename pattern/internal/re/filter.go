@@ -1,4 +1,4 @@
-package pattern
+package re
 
 import "slices"
 
@@ -30,16 +30,16 @@ func (f *filter) addByte(c byte) { f.bits[c>>6] |= 1 << (c & 63) }
 
 // addSet takes the first bytes of the set's characters. Beyond ASCII it does
 // not look closely.
-func (f *filter) addSet(s *set) {
+func (f *filter) addSet(s *Set) {
 	f.bits[0] |= s.ascii[0]
 	f.bits[1] |= s.ascii[1]
-	if n := len(s.spans); n > 0 && s.spans[n-1].hi >= 128 {
+	if n := len(s.Spans); n > 0 && s.Spans[n-1].Hi >= 128 {
 		f.bits[2], f.bits[3] = ^uint64(0), ^uint64(0)
 	}
 }
 
 // meets reports whether a character of s may begin with a byte of f.
-func (f *filter) meets(s *set) bool {
+func (f *filter) meets(s *Set) bool {
 	var g filter
 	g.addSet(s)
 	return f.bits[0]&g.bits[0]|f.bits[1]&g.bits[1]|f.bits[2]&g.bits[2]|f.bits[3]&g.bits[3] != 0
@@ -58,7 +58,7 @@ func (b *progBuilder) finish() {
 			in.fx, in.fy = b.filterAt(in.x), b.filterAt(in.y)
 		case doStar:
 			if f := b.filterAt(int32(i) + 1); f != nil && !f.meets(in.set) {
-				in.op, in.x = doPoss, unlimited // what follows begins with nothing that it could give back
+				in.op, in.x = doPoss, Unlimited // what follows begins with nothing that it could give back
 				continue
 			}
 		case doUpTo, doLazy, doLook, doAtomic, doNot:
@@ -72,7 +72,7 @@ func (b *progBuilder) finish() {
 	if in := b.inst[0]; in.op == doLit {
 		b.prefix = in.lit
 	}
-	b.anchor = b.inst[0].op == doAt && b.inst[0].at == atStart
+	b.anchor = b.inst[0].op == doAt && b.inst[0].at == AtStart
 }
 
 // filterLook bounds how far filterAt looks.
@@ -118,7 +118,7 @@ func (b *progBuilder) filterInst(f *filter, pc int32, todo *[]int32) bool {
 	case doSet, doSkip:
 		f.addSet(in.set)
 	case doUnits:
-		f.addSet(everySet)
+		f.addSet(Every)
 	case doUpTo, doStar, doLazy, doPoss:
 		f.addSet(in.set)
 		follow(pc + 1)

@@ -1,4 +1,4 @@
-package pattern
+package re
 
 import (
 	"slices"
@@ -9,13 +9,13 @@ import (
 // follows.
 type inst struct {
 	op     doing
-	at     atKind
+	at     Place
 	fold   foldMode
 	not    bool
 	x, y   int32 // targets, or numbers, by operation
 	n      int32 // a group
 	memo   int32 // number among the places that are remembered, or -1
-	set    *set
+	set    *Set
 	lit    string
 	fx, fy *filter // the bytes that may come at x and at y; nil: any
 }
@@ -51,8 +51,8 @@ const (
 // maxProg bounds a program whose counted repetitions are written out.
 const maxProg = 1 << 14
 
-// A prog is a compiled expression.
-type prog struct {
+// A Prog is a compiled expression. It is immutable and safe for concurrent use.
+type Prog struct {
 	inst    []inst
 	slots   int
 	memos   int
@@ -66,21 +66,21 @@ type prog struct {
 }
 
 type progBuilder struct {
-	prog
+	Prog
 	inner int // atomic groups we are in
 	over  bool
 }
 
-// compileProg returns nil if the program would be too large.
-func compileProg(n *node, groups int, full bool) *prog {
+// Compile returns the program of a tree, nil if it would be too large; full: a match is the whole text.
+func Compile(n *Node, groups int, full bool) *Prog {
 	b := &progBuilder{}
 	b.full, b.short = full, shortRun
 	b.slots = 2 * groups
-	b.atomics = n.any(func(n *node) bool { return n.op == nAtomic })
-	b.exact = n.any(func(n *node) bool {
-		return n.op == nRef || n.op == nCond || n.op == nGroup || n.op == nAtomic && n.any(emptyRounds)
+	b.atomics = n.any(func(n *Node) bool { return n.Op == OpAtomic })
+	b.exact = n.any(func(n *Node) bool {
+		return n.Op == OpRef || n.Op == OpCond || n.Op == OpGroup || n.Op == OpAtomic && n.any(emptyRounds)
 	})
-	b.whole(sequenceOf(n))
+	b.whole(Parts(n))
 	b.add(inst{op: doMatch, not: full})
 	if b.over {
 		return nil
@@ -89,12 +89,12 @@ func compileProg(n *node, groups int, full bool) *prog {
 		b.slots = 0
 	}
 	b.finish()
-	return &b.prog
+	return &b.Prog
 }
 
 // emptyRounds: a loop that may go round without taking anything.
-func emptyRounds(n *node) bool {
-	return n.op == nRepeat && n.subs[0].op != nSet && n.subs[0].nullable()
+func emptyRounds(n *Node) bool {
+	return n.Op == OpRepeat && n.Subs[0].Op != OpSet && n.Subs[0].nullable()
 }
 
 func (b *progBuilder) add(i inst) int {
@@ -105,50 +105,50 @@ func (b *progBuilder) add(i inst) int {
 
 func (b *progBuilder) here() int32 { return int32(len(b.inst)) }
 
-func (b *progBuilder) node(n *node) {
+func (b *progBuilder) node(n *Node) {
 	if b.over {
 		return
 	}
-	switch n.op {
-	case nSet:
-		b.char(n.set)
-	case nCat:
-		b.sequence(n.subs)
-	case nAlt:
-		b.alt(n.subs)
-	case nRepeat:
-		if n.subs[0].op == nSet {
+	switch n.Op {
+	case OpSet:
+		b.char(n.Set)
+	case OpCat:
+		b.sequence(n.Subs)
+	case OpAlt:
+		b.alt(n.Subs)
+	case OpRepeat:
+		if n.Subs[0].Op == OpSet {
 			b.repeatSet(n)
 		} else {
 			b.repeat(n)
 		}
-	case nGroup:
+	case OpGroup:
 		b.add(inst{op: doSave, x: int32(2 * n.group)})
-		b.node(n.subs[0])
+		b.node(n.Subs[0])
 		b.add(inst{op: doSave, x: int32(2*n.group + 1)})
-	case nAtomic:
+	case OpAtomic:
 		b.inner++
 		start := b.add(inst{op: doAtomic})
-		b.node(n.subs[0])
+		b.node(n.Subs[0])
 		b.add(inst{op: doEnd})
 		b.inst[start].x = b.here()
 		b.inner--
-	case nLook:
-		look := b.add(inst{op: doLook, not: n.not, y: int32(min(n.min, 1<<30))})
-		b.node(n.subs[0])
+	case OpLook:
+		look := b.add(inst{op: doLook, not: n.Not, y: int32(min(n.Min, 1<<30))})
+		b.node(n.Subs[0])
 		b.add(inst{op: doEnd})
 		b.inst[look].x = b.here()
-	case nRef:
+	case OpRef:
 		b.add(inst{op: doRef, n: int32(n.group), fold: n.fold})
-	case nCond:
+	case OpCond:
 		b.cond(n)
-	case nAt:
-		b.add(inst{op: doAt, at: n.at})
-	case nUnits:
-		b.add(inst{op: doUnits, x: int32(n.min), not: n.max == unlimited})
-	case nNot:
-		not := b.add(inst{op: doNot, not: n.not})
-		b.node(n.subs[0])
+	case OpAt:
+		b.add(inst{op: doAt, at: n.At})
+	case OpUnits:
+		b.add(inst{op: doUnits, x: int32(n.Min), not: n.Max == Unlimited})
+	case OpNot:
+		not := b.add(inst{op: doNot, not: n.Not})
+		b.node(n.Subs[0])
 		b.add(inst{op: doEnd})
 		b.inst[not].x = b.here()
 	}
@@ -157,32 +157,32 @@ func (b *progBuilder) node(n *node) {
 // whole writes the parts of a program. Where each takes as many characters whichever way it
 // matches, the first way to get to a part that takes anything is the best one, as in `*a?b*c`:
 // what a glob takes is found in one pass.
-func (b *progBuilder) whole(subs []*node) {
+func (b *progBuilder) whole(subs []*Node) {
 	fixed := !b.exact
 	for i := 0; i < len(subs); {
-		if fixed && subs[i].isAnything() {
+		if fixed && subs[i].IsAnything() {
 			b.add(inst{op: doCommit})
-			b.add(inst{op: doLazy, set: everySet})
+			b.add(inst{op: doLazy, set: Every})
 			i++
 			continue
 		}
 		from := i
-		for i++; i < len(subs) && !subs[i].isAnything(); i++ {
+		for i++; i < len(subs) && !subs[i].IsAnything(); i++ {
 		}
 		b.sequence(subs[from:i])
-		fixed = fixed && !slices.ContainsFunc(subs[from:i], (*node).varies)
+		fixed = fixed && !slices.ContainsFunc(subs[from:i], (*Node).varies)
 	}
 }
 
 // varies reports whether n may take more characters or fewer at one place.
-func (n *node) varies() bool {
-	return n.op != nSet && n.op != nUnits && n.op != nAt
+func (n *Node) varies() bool {
+	return n.Op != OpSet && n.Op != OpUnits && n.Op != OpAt
 }
 
 // sequence writes each run of single characters as one literal.
-func (b *progBuilder) sequence(subs []*node) {
+func (b *progBuilder) sequence(subs []*Node) {
 	for len(subs) > 0 {
-		lit, n := literalRun(subs)
+		lit, n := LiteralRun(subs)
 		if n > 1 {
 			b.add(inst{op: doLit, lit: lit})
 			subs = subs[n:]
@@ -193,12 +193,11 @@ func (b *progBuilder) sequence(subs []*node) {
 	}
 }
 
-// literalRun returns the text of the single characters that lead subs, and
-// how many they are.
-func literalRun(subs []*node) (string, int) {
+// LiteralRun returns the text of the single characters that lead subs, and how many they are.
+func LiteralRun(subs []*Node) (string, int) {
 	var lit []rune
 	for _, sub := range subs {
-		r, ok := sub.literal()
+		r, ok := sub.Literal()
 		if !ok {
 			break
 		}
@@ -207,16 +206,16 @@ func literalRun(subs []*node) (string, int) {
 	return string(lit), len(lit)
 }
 
-// literal returns the only character n matches, if that can be spelled.
-func (n *node) literal() (rune, bool) {
-	if n.op != nSet {
+// Literal returns the only character that n matches, if that can be spelled.
+func (n *Node) Literal() (rune, bool) {
+	if n.Op != OpSet {
 		return 0, false
 	}
-	r, ok := n.set.one()
+	r, ok := n.Set.one()
 	return r, ok && utf8.ValidRune(r)
 }
 
-func (b *progBuilder) char(s *set) {
+func (b *progBuilder) char(s *Set) {
 	if r, ok := s.one(); ok && utf8.ValidRune(r) {
 		b.add(inst{op: doLit, lit: string(r)})
 		return
@@ -224,7 +223,7 @@ func (b *progBuilder) char(s *set) {
 	b.add(inst{op: doSet, set: s})
 }
 
-func (b *progBuilder) alt(subs []*node) {
+func (b *progBuilder) alt(subs []*Node) {
 	var ends []int
 	for i, sub := range subs {
 		split := -1
@@ -243,27 +242,27 @@ func (b *progBuilder) alt(subs []*node) {
 }
 
 // repeatSet repeats one character: the needed ones at once, then the others.
-func (b *progBuilder) repeatSet(n *node) {
-	s := n.subs[0].set
-	if n.min > 0 {
-		if n.min == 1 {
+func (b *progBuilder) repeatSet(n *Node) {
+	s := n.Subs[0].Set
+	if n.Min > 0 {
+		if n.Min == 1 {
 			b.char(s)
 		} else {
-			b.add(inst{op: doSkip, set: s, x: int32(min(n.min, 1<<30))})
+			b.add(inst{op: doSkip, set: s, x: int32(min(n.Min, 1<<30))})
 		}
 	}
-	more := n.max - n.min
+	more := n.Max - n.Min
 	switch {
-	case n.max == unlimited && n.mode == possessive:
-		b.add(inst{op: doPoss, set: s, x: unlimited})
-	case n.max == unlimited && n.mode == lazy:
+	case n.Max == Unlimited && n.Mode == Possessive:
+		b.add(inst{op: doPoss, set: s, x: Unlimited})
+	case n.Max == Unlimited && n.Mode == Lazy:
 		b.add(inst{op: doLazy, set: s})
-	case n.max == unlimited:
+	case n.Max == Unlimited:
 		b.add(inst{op: doStar, set: s})
 	case more == 0:
-	case n.mode == possessive:
+	case n.Mode == Possessive:
 		b.add(inst{op: doPoss, set: s, x: int32(min(more, 1<<30))})
-	case n.mode == lazy && b.ordered():
+	case n.Mode == Lazy && b.ordered():
 		b.optional(n, more)
 	default:
 		b.add(inst{op: doUpTo, set: s, x: int32(min(more, 1<<30))})
@@ -274,13 +273,13 @@ func (b *progBuilder) repeatSet(n *node) {
 func (b *progBuilder) ordered() bool { return b.exact || b.inner > 0 }
 
 // repeat writes a repetition out: the needed rounds, then the others.
-func (b *progBuilder) repeat(n *node) {
-	for i := 0; i < n.min && !b.over; i++ {
-		b.node(n.subs[0])
+func (b *progBuilder) repeat(n *Node) {
+	for i := 0; i < n.Min && !b.over; i++ {
+		b.node(n.Subs[0])
 		b.over = i > 0 && len(b.inst) > maxProg
 	}
-	if n.max != unlimited {
-		b.optional(n, n.max-n.min)
+	if n.Max != Unlimited {
+		b.optional(n, n.Max-n.Min)
 		return
 	}
 	slot := b.guardSlot(n)
@@ -292,7 +291,7 @@ func (b *progBuilder) repeat(n *node) {
 }
 
 // optional writes up to count rounds.
-func (b *progBuilder) optional(n *node, count int) {
+func (b *progBuilder) optional(n *Node, count int) {
 	slot := b.guardSlot(n)
 	start := len(b.inst)
 	var splits []int
@@ -307,27 +306,27 @@ func (b *progBuilder) optional(n *node, count int) {
 	b.patchGuard(start, slot, b.here())
 }
 
-func (b *progBuilder) round(n *node, slot int32) {
+func (b *progBuilder) round(n *Node, slot int32) {
 	if slot >= 0 {
 		b.add(inst{op: doMark, x: slot})
 	}
-	b.node(n.subs[0])
+	b.node(n.Subs[0])
 	if slot >= 0 {
 		b.add(inst{op: doGuard, x: slot, y: -1})
 	}
 }
 
 // branch fills a split: the round first, or for a lazy one the way out.
-func (b *progBuilder) branch(n *node, split int, round, out int32) {
-	if n.mode == lazy {
+func (b *progBuilder) branch(n *Node, split int, round, out int32) {
+	if n.Mode == Lazy {
 		round, out = out, round
 	}
 	b.inst[split].x, b.inst[split].y = round, out
 }
 
 // guardSlot reserves a slot where a round may take nothing and order matters.
-func (b *progBuilder) guardSlot(n *node) int32 {
-	if !b.exact || !n.subs[0].nullable() {
+func (b *progBuilder) guardSlot(n *Node) int32 {
+	if !b.exact || !n.Subs[0].nullable() {
 		return -1
 	}
 	b.slots++
@@ -342,13 +341,13 @@ func (b *progBuilder) patchGuard(from int, slot, out int32) {
 	}
 }
 
-func (b *progBuilder) cond(n *node) {
+func (b *progBuilder) cond(n *Node) {
 	c := b.add(inst{op: doCond})
 	yes := b.here()
-	b.node(n.subs[0])
+	b.node(n.Subs[0])
 	j := b.add(inst{op: doJump})
 	no := b.here()
-	b.node(n.subs[1])
+	b.node(n.Subs[1])
 	b.inst[c] = inst{op: doCond, x: yes, y: no, n: int32(n.group), memo: -1}
 	b.inst[j].x = b.here()
 }

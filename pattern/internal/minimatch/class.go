@@ -1,51 +1,53 @@
-package pattern
+package minimatch
 
 import (
 	"slices"
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/obstat/obstat/pattern/internal/re"
 )
 
 // posixClasses are the named classes, by Unicode's categories. graph and
 // print are what is not a separator or not in category C, that is all that is
 // in one of the others.
-var posixClasses = sync.OnceValue(func() map[string][]span {
-	tables := func(ts ...*unicode.RangeTable) []span {
-		var out []span
+var posixClasses = sync.OnceValue(func() map[string][]re.Span {
+	tables := func(ts ...*unicode.RangeTable) []re.Span {
+		var out []re.Span
 		for _, t := range ts {
 			out = append(out, tableSpans(t)...)
 		}
 		return out
 	}
 	graph := []*unicode.RangeTable{unicode.L, unicode.M, unicode.N, unicode.P, unicode.S}
-	return map[string][]span{
+	return map[string][]re.Span{
 		"alnum":  tables(unicode.L, unicode.Nl, unicode.Nd),
 		"alpha":  tables(unicode.L, unicode.Nl),
-		"ascii":  {{0, 0x7F}},
-		"blank":  append(tables(unicode.Zs), span{'\t', '\t'}),
+		"ascii":  {re.Range(0, 0x7F)},
+		"blank":  append(tables(unicode.Zs), re.Range('\t', '\t')),
 		"cntrl":  tables(unicode.Cc),
 		"digit":  tables(unicode.Nd),
 		"graph":  tables(graph...),
 		"lower":  tables(unicode.Ll),
 		"print":  append(tables(graph...), tables(unicode.Z)...),
 		"punct":  tables(unicode.P, unicode.S),
-		"space":  append(tables(unicode.Z), span{'\t', '\r'}),
+		"space":  append(tables(unicode.Z), re.Range('\t', '\r')),
 		"upper":  tables(unicode.Lu),
 		"word":   tables(unicode.L, unicode.Nl, unicode.Nd, unicode.Pc),
-		"xdigit": {{'0', '9'}, {'A', 'F'}, {'a', 'f'}},
+		"xdigit": {re.Range('0', '9'), re.Range('A', 'F'), re.Range('a', 'f')},
 	}
 })
 
-func tableSpans(t *unicode.RangeTable) []span {
-	var out []span
+func tableSpans(t *unicode.RangeTable) []re.Span {
+	var out []re.Span
 	add := func(lo, hi, stride rune) {
 		if stride == 1 {
-			out = append(out, span{lo, hi})
+			out = append(out, re.Range(lo, hi))
 			return
 		}
 		for r := lo; r <= hi; r += stride {
-			out = append(out, span{r, r})
+			out = append(out, re.Range(r, r))
 		}
 	}
 	for _, r := range t.R16 {
@@ -75,11 +77,11 @@ func posixAt(s []rune) (string, int) {
 	return "", 0
 }
 
-// mmClass reads the set that starts at the [ of s[0], and how much of s it
+// class reads the set that starts at the [ of s[0], and how much of s it
 // takes: 0 if it is not closed, all of s if nothing can ever match it, which
 // is what a range that ends in a class and a set without members are.
-func mmClass(s []rune) (*set, int) {
-	c := mmClassReader{s: s, i: 1}
+func class(s []rune) (*re.Set, int) {
+	c := classReader{s: s, i: 1}
 	if c.i < len(s) && (s[1] == '!' || s[1] == '^') {
 		c.negate = true
 		c.i++
@@ -87,44 +89,44 @@ func mmClass(s []rune) (*set, int) {
 	for started := false; c.i < len(s); started = true {
 		if s[c.i] == ']' && started && !c.escape {
 			if len(c.spans)+len(c.named) == 0 {
-				return &set{}, len(s)
+				return &re.Set{}, len(s)
 			}
 			return c.done(), c.i + 1
 		}
 		if !c.next() {
-			return &set{}, len(s)
+			return &re.Set{}, len(s)
 		}
 	}
 	return nil, 0
 }
 
-type mmClassReader struct {
+type classReader struct {
 	s      []rune
 	i      int
 	negate bool
 	escape bool
 	from   []rune // the start of a range whose end comes next
-	spans  []span
-	named  []span // of the classes graph and print
+	spans  []re.Span
+	named  []re.Span // of the classes graph and print
 }
 
 // done makes the set. minimatch negates what is in graph and print, and the
 // rest, each for itself.
-func (c *mmClassReader) done() *set {
+func (c *classReader) done() *re.Set {
 	if !c.negate {
-		return newSet(append(c.spans, c.named...))
+		return re.NewSet(append(c.spans, c.named...))
 	}
-	var out []span
-	for _, part := range [][]span{c.spans, c.named} {
+	var out []re.Span
+	for _, part := range [][]re.Span{c.spans, c.named} {
 		if len(part) > 0 {
-			out = append(out, negateSpans(mergeSpans(part))...)
+			out = append(out, re.NewSet(part).Negate().Spans...)
 		}
 	}
-	return newSet(out)
+	return re.NewSet(out)
 }
 
 // next reads one step; false: the set can not match anything.
-func (c *mmClassReader) next() bool {
+func (c *classReader) next() bool {
 	r := c.s[c.i]
 	if r == '\\' && !c.escape {
 		c.escape = true
@@ -152,24 +154,24 @@ func (c *mmClassReader) next() bool {
 	case c.from != nil:
 		// A range that runs backwards is dropped.
 		if c.from[0] <= r {
-			c.spans = append(c.spans, span{c.from[0], r})
+			c.spans = append(c.spans, re.Range(c.from[0], r))
 		}
 		c.from = nil
 	case len(rest) > 1 && rest[0] == '-' && rest[1] == ']':
-		c.spans = append(c.spans, span{r, r}, span{'-', '-'})
+		c.spans = append(c.spans, re.Range(r, r), re.Range('-', '-'))
 		c.i++
 	case len(rest) > 0 && rest[0] == '-':
 		c.from = []rune{r}
 		c.i++
 	default:
-		c.spans = append(c.spans, span{r, r})
+		c.spans = append(c.spans, re.Range(r, r))
 	}
 	return true
 }
 
-// mmLiteral returns the text of a segment that has no magic. A set of one
+// literal returns the text of a segment that has no magic. A set of one
 // character, other than a negated one, has none.
-func mmLiteral(s []rune) (string, bool) {
+func literal(s []rune) (string, bool) {
 	if t := string(s); t == "+()" || t == "@()" {
 		return t, true
 	}
@@ -184,7 +186,7 @@ func mmLiteral(s []rune) (string, bool) {
 		case c == '*' || c == '?':
 			return "", false
 		case c == '[':
-			end := mmClassEnd(s, i)
+			end := classEnd(s, i)
 			if end < 0 {
 				lit = append(lit, c)
 				continue
@@ -207,8 +209,8 @@ func mmLiteral(s []rune) (string, bool) {
 	return string(lit), true
 }
 
-// mmClassEnd finds the ] of the set at i as mmLiteral needs it, or -1.
-func mmClassEnd(s []rune, i int) int {
+// classEnd finds the ] of the set at i as literal needs it, or -1.
+func classEnd(s []rune, i int) int {
 	i++
 	if i < len(s) && (s[i] == '!' || s[i] == '^') {
 		i++

@@ -1,4 +1,4 @@
-package pattern
+package re
 
 import (
 	"math/bits"
@@ -37,8 +37,8 @@ func (m *runner) run(pc, at int) (int, bool) {
 			}
 		case doSet:
 			if ok = at < len(s); ok {
-				r, w := decode(s, at)
-				if ok = in.set.has(r); ok {
+				r, w := Decode(s, at)
+				if ok = in.set.Has(r); ok {
 					at += w
 					pc++
 				}
@@ -200,8 +200,8 @@ func (m *runner) more(f *frame) (int, bool) {
 	if at >= len(m.s) {
 		return 0, false
 	}
-	r, w := decode(m.s, at)
-	if !in.set.has(r) || m.seen(in, at+w) {
+	r, w := Decode(m.s, at)
+	if !in.set.Has(r) || m.seen(in, at+w) {
 		return 0, false
 	}
 	f.pos += int32(w)
@@ -212,7 +212,7 @@ func (m *runner) more(f *frame) (int, bool) {
 // it stands.
 func (m *runner) nextLiteral(f *frame) (int, bool) {
 	next := &m.p.inst[f.pc+1]
-	if next.op != doLit || m.p.inst[f.pc].set != everySet {
+	if next.op != doLit || m.p.inst[f.pc].set != Every {
 		return int(f.pos), true
 	}
 	i := strings.Index(m.s[f.pos:], next.lit)
@@ -232,7 +232,7 @@ func (m *runner) star(in *inst, pc, at int) (int, bool) {
 	if m.seen(in, at) {
 		return 0, false
 	}
-	limit := unlimited
+	limit := Unlimited
 	if in.op == doUpTo {
 		limit = int(in.x)
 	}
@@ -263,7 +263,7 @@ func (m *runner) boundary(low, i int) bool {
 		return true
 	}
 	for j := max(low, i-3); j < i; j++ {
-		if _, w := decode(m.s, j); j+w > i {
+		if _, w := Decode(m.s, j); j+w > i {
 			return false
 		}
 	}
@@ -283,11 +283,11 @@ func (m *runner) firstNoted(lo, hi int) int {
 }
 
 // scan goes over up to limit characters of a set.
-func (m *runner) scan(set *set, at, limit int) (end, n int) {
+func (m *runner) scan(set *Set, at, limit int) (end, n int) {
 	s := m.s
-	if limit == unlimited {
+	if limit == Unlimited {
 		limit = len(s)
-		if set == everySet {
+		if set == Every {
 			return len(s), limit
 		}
 		if set == lineSet {
@@ -305,8 +305,8 @@ func (m *runner) scan(set *set, at, limit int) (end, n int) {
 			}
 			at++
 		} else {
-			r, w := decode(s, at)
-			if !set.has(r) {
+			r, w := Decode(s, at)
+			if !set.Has(r) {
 				break
 			}
 			at += w
@@ -322,7 +322,7 @@ func (m *runner) units(in *inst, at int) (int, bool) {
 	n := int(in.x)
 	m.left -= n
 	for n > 0 && at < len(m.s) {
-		r, w := decode(m.s, at)
+		r, w := Decode(m.s, at)
 		at += w
 		n--
 		if r > 0xFFFF {
@@ -333,41 +333,41 @@ func (m *runner) units(in *inst, at int) (int, bool) {
 }
 
 // isAt reports whether a place is of a kind.
-func (m *runner) isAt(kind atKind, at int) bool {
+func (m *runner) isAt(kind Place, at int) bool {
 	s := m.s
 	switch kind {
-	case atStart:
+	case AtStart:
 		return at == 0
-	case atLineStart:
+	case AtLineStart:
 		return at == 0 || s[at-1] == '\n'
-	case atEnd:
+	case AtEnd:
 		return at == len(s)
-	case atEndNL:
+	case AtEndNL:
 		return at == len(s) || at == len(s)-1 && s[at] == '\n'
-	case atLineEnd:
+	case AtLineEnd:
 		return at == len(s) || s[at] == '\n'
-	case atNoDot:
+	case AtNoDot:
 		return !leadingDot(s, at)
-	case atNotDots:
+	case AtNotDots:
 		return !inDots(s, at)
-	case atInSegment:
+	case AtInSegment:
 		return at < len(s) && s[at] != '/'
 	}
 	if s == "" {
 		return false // CPython 3.11: neither \b nor \B is in an empty subject
 	}
-	ascii := either(kind == atWordASCII || kind == atNotWordASCII, 1, 0)
+	ascii := either(kind == AtWordASCII || kind == AtNotWordASCII, 1, 0)
 	word := wordSets[ascii]().in
 	before, after := false, false
 	if at > 0 {
 		r, _ := decodeLast(s, 0, at)
-		before = word.has(r)
+		before = word.Has(r)
 	}
 	if at < len(s) {
-		r, _ := decode(s, at)
-		after = word.has(r)
+		r, _ := Decode(s, at)
+		after = word.Has(r)
 	}
-	return (before != after) == (kind == atWord || kind == atWordASCII)
+	return (before != after) == (kind == AtWord || kind == AtWordASCII)
 }
 
 // ref matches the text of a group once more.
@@ -386,8 +386,8 @@ func (m *runner) ref(in *inst, at int) (int, bool) {
 		if at >= len(m.s) {
 			return at, false
 		}
-		a, w := decode(was, i)
-		b, v := decode(m.s, at)
+		a, w := Decode(was, i)
+		b, v := Decode(m.s, at)
 		if lowerOf(a, in.fold == foldASCII) != lowerOf(b, in.fold == foldASCII) {
 			return at, false
 		}

@@ -1,4 +1,4 @@
-package pattern
+package re
 
 import (
 	"strings"
@@ -8,12 +8,12 @@ import (
 // flagLetters are the letters of flags, in the order of their bits.
 const flagLetters = "imsxauLt"
 
-func flagOf(tok token) reFlags {
+func flagOf(tok token) flagSet {
 	return 1 << strings.IndexRune(flagLetters, tok.r)
 }
 
 // flags reads (?flags), (?flags:, (?flags-flags: after the first character.
-func (p *reParser) flags(tok token) (add, del reFlags, global bool) {
+func (p *parser) flags(tok token) (add, del flagSet, global bool) {
 	if !tok.is('-') {
 		add, tok = p.addFlags(tok)
 	}
@@ -37,8 +37,8 @@ func (p *reParser) flags(tok token) (add, del reFlags, global bool) {
 }
 
 // addFlags reads flags up to the character that ends them, which it returns.
-func (p *reParser) addFlags(tok token) (reFlags, token) {
-	var add reFlags
+func (p *parser) addFlags(tok token) (flagSet, token) {
+	var add flagSet
 	for {
 		f := flagOf(tok)
 		if f == flagL {
@@ -56,10 +56,10 @@ func (p *reParser) addFlags(tok token) (reFlags, token) {
 	}
 }
 
-func (p *reParser) delFlags() reFlags {
+func (p *parser) delFlags() flagSet {
 	tok := p.get()
 	p.checkFlag(tok, "missing flag", "missing flag")
-	var del reFlags
+	var del flagSet
 	for {
 		f := flagOf(tok)
 		if f&typeFlags != 0 {
@@ -75,7 +75,7 @@ func (p *reParser) delFlags() reFlags {
 }
 
 // checkFlag refuses a letter that is no flag.
-func (p *reParser) checkFlag(tok token, end, other string) {
+func (p *parser) checkFlag(tok token, end, other string) {
 	switch {
 	case !tok.ok:
 		p.fail(0, "%s", end)
@@ -87,14 +87,14 @@ func (p *reParser) checkFlag(tok token, end, other string) {
 	}
 }
 
-func combine(flags, add, del reFlags) reFlags {
+func combine(flags, add, del flagSet) flagSet {
 	if add&typeFlags != 0 {
 		flags &^= typeFlags
 	}
 	return (flags | add) &^ del
 }
 
-func foldOf(flags reFlags) foldMode {
+func foldOf(flags flagSet) foldMode {
 	switch {
 	case flags&flagI == 0:
 		return foldNone

@@ -1,7 +1,9 @@
 package pattern
 
+import "github.com/obstat/obstat/pattern/internal/re"
+
 // treeShape returns the Shape of a tree of whole strings.
-func treeShape(n *node) Shape {
+func treeShape(n *re.Node) Shape {
 	w := shapeWalk{exact: true}
 	for _, it := range withoutEnds(n) {
 		w.node(it)
@@ -12,12 +14,12 @@ func treeShape(n *node) Shape {
 
 // withoutEnds returns the parts of a tree of whole strings, without anchors that
 // say so.
-func withoutEnds(n *node) []*node {
-	items := sequenceOf(n)
-	if len(items) > 0 && items[0].op == nAt && items[0].at == atStart {
+func withoutEnds(n *re.Node) []*re.Node {
+	items := re.Parts(n)
+	if len(items) > 0 && items[0].Op == re.OpAt && items[0].At == re.AtStart {
 		items = items[1:]
 	}
-	if k := len(items) - 1; k >= 0 && items[k].op == nAt && (items[k].at == atEnd || items[k].at == atEndNL) {
+	if k := len(items) - 1; k >= 0 && items[k].Op == re.OpAt && (items[k].At == re.AtEnd || items[k].At == re.AtEndNL) {
 		items = items[:k]
 	}
 	return items
@@ -30,42 +32,42 @@ type shapeWalk struct {
 	exact bool // every stretch is any text at all
 }
 
-func (w *shapeWalk) node(n *node) {
-	if r, ok := n.literal(); ok {
+func (w *shapeWalk) node(n *re.Node) {
+	if r, ok := n.Literal(); ok {
 		w.cur = append(w.cur, r)
 		return
 	}
-	switch n.op {
-	case nCat:
-		for _, sub := range n.subs {
+	switch n.Op {
+	case re.OpCat:
+		for _, sub := range n.Subs {
 			w.node(sub)
 		}
-	case nGroup, nAtomic:
-		w.exact = w.exact && n.op == nGroup
-		w.node(n.subs[0])
-	case nAt, nLook:
+	case re.OpGroup, re.OpAtomic:
+		w.exact = w.exact && n.Op == re.OpGroup
+		w.node(n.Subs[0])
+	case re.OpAt, re.OpLook:
 		w.exact = false // they take nothing: the literals left and right of them are adjacent
-	case nRepeat:
+	case re.OpRepeat:
 		w.repeat(n)
-	case nAlt:
-		w.cur = append(w.cur, commonPrefix(n.subs)...)
+	case re.OpAlt:
+		w.cur = append(w.cur, commonPrefix(n.Subs)...)
 		w.stretch(false)
 	default:
 		w.stretch(false)
 	}
 }
 
-func (w *shapeWalk) repeat(n *node) {
-	body := n.subs[0]
-	if n.min == 0 {
-		w.stretch(n.isAnything())
+func (w *shapeWalk) repeat(n *re.Node) {
+	body := n.Subs[0]
+	if n.Min == 0 {
+		w.stretch(n.IsAnything())
 		return
 	}
 	const worthwhile = 8
-	for i := 0; i < min(n.min, worthwhile); i++ {
+	for i := 0; i < min(n.Min, worthwhile); i++ {
 		w.node(body)
 	}
-	if n.min > worthwhile || n.max != n.min {
+	if n.Min > worthwhile || n.Max != n.Min {
 		w.stretch(false)
 	}
 }
@@ -111,10 +113,10 @@ func (w *shapeWalk) shape() Shape {
 }
 
 // commonPrefix returns the characters that every alternative starts with.
-func commonPrefix(alts []*node) []rune {
+func commonPrefix(alts []*re.Node) []rune {
 	var out []rune
 	for i, alt := range alts {
-		lit, _ := literalRun(sequenceOf(alt))
+		lit, _ := re.LiteralRun(re.Parts(alt))
 		if i == 0 {
 			out = []rune(lit)
 			continue

@@ -1,4 +1,4 @@
-package pattern
+package re
 
 import (
 	"strconv"
@@ -18,19 +18,19 @@ func plainEscape(r rune) (rune, bool) {
 }
 
 // escape reads an escape outside sets.
-func (p *reParser) escape(tok token, flags reFlags) *node {
+func (p *parser) escape(tok token, flags flagSet) *Node {
 	switch tok.r {
 	case 'A':
-		return &node{op: nAt, at: atStart}
+		return &Node{Op: OpAt, At: AtStart}
 	case 'Z':
-		return &node{op: nAt, at: atEnd}
+		return &Node{Op: OpAt, At: AtEnd}
 	case 'b':
-		return &node{op: nAt, at: either(flags&flagA != 0, atWordASCII, atWord)}
+		return &Node{Op: OpAt, At: either(flags&flagA != 0, AtWordASCII, AtWord)}
 	case 'B':
-		return &node{op: nAt, at: either(flags&flagA != 0, atNotWordASCII, atNotWord)}
+		return &Node{Op: OpAt, At: either(flags&flagA != 0, AtNotWordASCII, AtNotWord)}
 	}
 	if s := categorySet(tok.r, flags); s != nil {
-		return &node{op: nSet, set: s}
+		return &Node{Op: OpSet, Set: s}
 	}
 	if r, ok := plainEscape(tok.r); ok {
 		return p.setNode(charSet(r, flags))
@@ -40,13 +40,13 @@ func (p *reParser) escape(tok token, flags reFlags) *node {
 	}
 	if tok.r == '0' {
 		oct := "0" + p.while(2, "01234567")
-		return &node{op: nSet, set: charSet(parseRune(oct, 8), flags)}
+		return &Node{Op: OpSet, Set: charSet(parseRune(oct, 8), flags)}
 	}
-	return &node{op: nSet, set: charSet(p.charEscape(tok), flags)}
+	return &Node{Op: OpSet, Set: charSet(p.charEscape(tok), flags)}
 }
 
 // reference reads \1 and the like, which three octal digits are not.
-func (p *reParser) reference(tok token, flags reFlags) *node {
+func (p *parser) reference(tok token, flags flagSet) *Node {
 	text := string(tok.r)
 	if p.next.digit() {
 		text += string(p.get().r)
@@ -56,7 +56,7 @@ func (p *reParser) reference(tok token, flags reFlags) *node {
 			if r > 0o377 {
 				p.fail(4, `octal escape value \%s outside of range 0-0o377`, text)
 			}
-			return &node{op: nSet, set: charSet(r, flags)}
+			return &Node{Op: OpSet, Set: charSet(r, flags)}
 		}
 	}
 	num, _ := strconv.Atoi(text)
@@ -67,12 +67,12 @@ func (p *reParser) reference(tok token, flags reFlags) *node {
 		p.fail(len(text)+1, "cannot refer to an open group")
 	}
 	p.checkBehind(num)
-	return &node{op: nRef, group: num, fold: foldOf(flags)}
+	return &Node{Op: OpRef, group: num, fold: foldOf(flags)}
 }
 
 // charEscape reads the escapes that name a character by its number, and the
 // escaped characters that mean themselves.
-func (p *reParser) charEscape(tok token) rune {
+func (p *parser) charEscape(tok token) rune {
 	size := map[rune]int{'x': 2, 'u': 4, 'U': 8}[tok.r]
 	if size > 0 {
 		hex := p.while(size, hexDigits)
@@ -80,7 +80,7 @@ func (p *reParser) charEscape(tok token) rune {
 			p.fail(len(hex)+2, "incomplete escape %s%s", tok, hex)
 		}
 		r := parseRune(hex, 16)
-		if r > maxRune {
+		if r > MaxRune {
 			p.fail(len(hex)+2, "bad escape %s%s", tok, hex)
 		}
 		return r
@@ -99,8 +99,8 @@ func asciiLetter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 
 // parseRune reads a number, saturated beyond the last character.
 func parseRune(s string, base int) rune {
 	n, err := strconv.ParseUint(s, base, 64)
-	if err != nil || n > maxRune {
-		return maxRune + 1
+	if err != nil || n > MaxRune {
+		return MaxRune + 1
 	}
 	return rune(n)
 }
@@ -109,7 +109,7 @@ func parseRune(s string, base int) rune {
 const maxSpans = 1 << 18
 
 // class reads a set after its [.
-func (p *reParser) class(flags reFlags) *node {
+func (p *parser) class(flags flagSet) *Node {
 	here := p.tell() - 1
 	c := classBuilder{flags: flags, negate: p.match('^')}
 	for n := 0; ; n++ {
@@ -141,14 +141,14 @@ func (p *reParser) class(flags reFlags) *node {
 		c.add(lo, hi, nil)
 	}
 	set := c.done()
-	if p.spans += len(set.spans) + len(c.spans); p.spans > maxSpans {
+	if p.spans += len(set.Spans) + len(c.spans); p.spans > maxSpans {
 		p.fail(p.tell()-here, "the character sets are too large")
 	}
 	return p.setNode(set)
 }
 
 // classItem reads a character of a set, or a class such as \d in it.
-func (p *reParser) classItem(tok token, flags reFlags) (rune, *set) {
+func (p *parser) classItem(tok token, flags flagSet) (rune, *Set) {
 	if !tok.esc {
 		return tok.r, nil
 	}

@@ -1,4 +1,4 @@
-package pattern
+package re
 
 import (
 	"math"
@@ -9,7 +9,7 @@ import (
 
 // group reads the rest of a group from behind its ( on. A comment and flags for the whole
 // expression are no node.
-func (p *reParser) group(flags *reFlags, nest, start int, first bool) *node {
+func (p *parser) group(flags *flagSet, nest, start int, first bool) *Node {
 	if !p.match('?') {
 		return p.capture("", *flags, nest, start)
 	}
@@ -20,9 +20,9 @@ func (p *reParser) group(flags *reFlags, nest, start int, first bool) *node {
 	case tok.is('P'):
 		return p.named(*flags, nest, start)
 	case tok.is(':'):
-		return p.body(&node{op: nGroup}, *flags, nest, start)
+		return p.body(&Node{Op: OpGroup}, *flags, nest, start)
 	case tok.is('>'):
-		return p.body(&node{op: nAtomic}, *flags, nest, start)
+		return p.body(&Node{Op: OpAtomic}, *flags, nest, start)
 	case tok.is('#'):
 		p.comment(start)
 		return nil
@@ -33,7 +33,7 @@ func (p *reParser) group(flags *reFlags, nest, start int, first bool) *node {
 	case tok.in(flagLetters) || tok.is('-'):
 		add, del, global := p.flags(tok)
 		if !global {
-			return p.body(&node{op: nGroup}, combine(*flags, add, del), nest, start)
+			return p.body(&Node{Op: OpGroup}, combine(*flags, add, del), nest, start)
 		}
 		if !first {
 			p.fail(p.tell()-start, "global flags not at the start of the expression")
@@ -46,19 +46,19 @@ func (p *reParser) group(flags *reFlags, nest, start int, first bool) *node {
 }
 
 // body reads the inside of a group and its end into n.
-func (p *reParser) body(n *node, flags reFlags, nest, start int) *node {
-	n.subs = []*node{p.alternatives(&flags, nest+1)}
+func (p *parser) body(n *Node, flags flagSet, nest, start int) *Node {
+	n.Subs = []*Node{p.alternatives(&flags, nest+1)}
 	p.closing(start)
 	return n
 }
 
-func (p *reParser) closing(start int) {
+func (p *parser) closing(start int) {
 	if !p.match(')') {
 		p.fail(p.tell()-start, "missing ), unterminated subpattern")
 	}
 }
 
-func (p *reParser) capture(name string, flags reFlags, nest, start int) *node {
+func (p *parser) capture(name string, flags flagSet, nest, start int) *Node {
 	num := len(p.groups)
 	if old, ok := p.names[name]; ok {
 		p.fail(len([]rune(name))+1, "redefinition of group name %s as group %d; was group %d", pyRepr(name), num, old)
@@ -67,14 +67,14 @@ func (p *reParser) capture(name string, flags reFlags, nest, start int) *node {
 	if name != "" {
 		p.names[name] = num
 	}
-	n := p.body(&node{op: nGroup, group: num}, flags, nest, start)
-	lo, hi := n.subs[0].width(p.groups)
+	n := p.body(&Node{Op: OpGroup, group: num}, flags, nest, start)
+	lo, hi := n.Subs[0].width(p.groups)
 	p.groups[num] = groupWidth{lo, hi, true}
 	return n
 }
 
 // named reads the rest of a group from behind (?P on.
-func (p *reParser) named(flags reFlags, nest, start int) *node {
+func (p *parser) named(flags flagSet, nest, start int) *Node {
 	if p.match('<') {
 		name := p.until('>', "group name")
 		p.checkName(name)
@@ -91,7 +91,7 @@ func (p *reParser) named(flags reFlags, nest, start int) *node {
 			p.fail(len(name)+1, "cannot refer to an open group")
 		}
 		p.checkBehind(num)
-		return &node{op: nRef, group: num, fold: foldOf(flags)}
+		return &Node{Op: OpRef, group: num, fold: foldOf(flags)}
 	}
 	tok := p.get()
 	if !tok.ok {
@@ -101,14 +101,14 @@ func (p *reParser) named(flags reFlags, nest, start int) *node {
 	return nil
 }
 
-func (p *reParser) checkName(name []rune) {
+func (p *parser) checkName(name []rune) {
 	if !identifier(name) {
 		p.fail(len(name)+1, "bad character in group name %s", pyRepr(string(name)))
 	}
 }
 
 // checkBehind refuses, in a look-behind, groups that are not yet done before it.
-func (p *reParser) checkBehind(group int) {
+func (p *parser) checkBehind(group int) {
 	if p.behind == 0 {
 		return
 	}
@@ -120,7 +120,7 @@ func (p *reParser) checkBehind(group int) {
 	}
 }
 
-func (p *reParser) comment(start int) {
+func (p *parser) comment(start int) {
 	for {
 		if !p.next.ok {
 			p.fail(p.tell()-start, "missing ), unterminated comment")
@@ -133,8 +133,8 @@ func (p *reParser) comment(start int) {
 
 // look reads a look-ahead or look-behind after the first character that says
 // which.
-func (p *reParser) look(tok token, flags reFlags, nest, start int) *node {
-	n := &node{op: nLook}
+func (p *parser) look(tok token, flags flagSet, nest, start int) *Node {
+	n := &Node{Op: OpLook}
 	outer := p.behind
 	if tok.is('<') {
 		tok = p.get()
@@ -144,17 +144,17 @@ func (p *reParser) look(tok token, flags reFlags, nest, start int) *node {
 		if !tok.in("=!") {
 			p.fail(tok.len()+2, "unknown extension ?<%s", tok)
 		}
-		n.back = true
+		n.Back = true
 		if outer == 0 {
 			p.behind = len(p.groups)
 		}
 	}
-	n.not = tok.is('!')
+	n.Not = tok.is('!')
 	at := len(p.late)
-	n.subs = []*node{p.alternatives(&flags, nest+1)}
+	n.Subs = []*Node{p.alternatives(&flags, nest+1)}
 	p.behind = outer
 	p.closing(start)
-	if n.back {
+	if n.Back {
 		p.fixedWidth(n, start, at)
 	}
 	return n
@@ -162,9 +162,9 @@ func (p *reParser) look(tok token, flags reFlags, nest, start int) *node {
 
 // fixedWidth notes how far a look-behind looks. CPython refuses unknown
 // lengths after the reading, outermost first: at is where this one belongs.
-func (p *reParser) fixedWidth(n *node, start, at int) {
-	lo, hi := n.subs[0].width(p.groups)
-	n.min = lo
+func (p *parser) fixedWidth(n *Node, start, at int) {
+	lo, hi := n.Subs[0].width(p.groups)
+	n.Min = lo
 	var e parseError
 	switch {
 	case lo >= min(maxRepeat, maxWidth):
@@ -178,14 +178,14 @@ func (p *reParser) fixedWidth(n *node, start, at int) {
 }
 
 // conditional reads (?(group)yes|no).
-func (p *reParser) conditional(flags reFlags, nest, start int) *node {
+func (p *parser) conditional(flags flagSet, nest, start int) *Node {
 	num := p.condition()
 	p.checkBehind(num)
 	if nest >= maxNest {
 		p.fail(0, "the groups are nested too deeply")
 	}
 	yes := p.sequence(&flags, nest+1, false)
-	no := &node{op: nCat}
+	no := &Node{Op: OpCat}
 	if p.match('|') {
 		no = p.sequence(&flags, nest+1, false)
 		if p.next.is('|') {
@@ -193,11 +193,11 @@ func (p *reParser) conditional(flags reFlags, nest, start int) *node {
 		}
 	}
 	p.closing(start)
-	return &node{op: nCond, group: num, subs: []*node{yes, no}}
+	return &Node{Op: OpCond, group: num, Subs: []*Node{yes, no}}
 }
 
 // condition reads the name or number of a conditional's group.
-func (p *reParser) condition() int {
+func (p *parser) condition() int {
 	name := p.until(')', "group name")
 	if identifier(name) {
 		num, ok := p.names[string(name)]
@@ -219,7 +219,7 @@ func (p *reParser) condition() int {
 
 // pyInt is Python's int() for text that is not negative.
 func pyInt(s string) (int, bool) {
-	s = strings.TrimFunc(s, pySpaceRune)
+	s = strings.TrimFunc(s, IsSpace)
 	s = strings.TrimPrefix(s, "+")
 	if s == "" || s[0] == '_' || s[len(s)-1] == '_' || strings.Contains(s, "__") {
 		return 0, false

@@ -1,4 +1,4 @@
-package pattern
+package re
 
 import (
 	"slices"
@@ -36,37 +36,39 @@ func lowerOf(r rune, ascii bool) rune {
 	return shifted(pyLower(), r)
 }
 
-// pySpaceRune is str.isspace.
-func pySpaceRune(r rune) bool { return inSpans(pySpace(), r) }
+// IsSpace is str.isspace.
+func IsSpace(r rune) bool { return inSpans(pySpace(), r) }
 
-// Every character, and every character but a newline.
+// Every holds all characters, Line all but a newline.
 var (
-	everySet = newSet([]span{{0, maxRune}})
-	lineSet  = newSet([]span{{'\n', '\n'}}).negate()
+	Every   = NewSet([]Span{{0, MaxRune}})
+	lineSet = NewSet([]Span{{'\n', '\n'}}).Negate()
 )
 
 // A category is the set of \w, \d or \s and its opposite.
-type category struct{ in, out *set }
+type category struct{ in, out *Set }
 
 // newCategory makes a category when it is first wanted.
-func newCategory(spans func() []span) func() category {
+func newCategory(spans func() []Span) func() category {
 	return sync.OnceValue(func() category {
-		in := newSet(spans())
-		return category{in, in.negate()}
+		in := NewSet(spans())
+		return category{in, in.Negate()}
 	})
 }
 
-func justSpans(spans ...span) func() []span { return func() []span { return spans } }
+func justSpans(spans ...Span) func() []Span { return func() []Span { return spans } }
+
+var asciiWord = []Span{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}
 
 // The categories over Unicode, and over ASCII.
 var (
-	wordSets  = [2]func() category{newCategory(pyWord), newCategory(justSpans(span{'0', '9'}, span{'A', 'Z'}, span{'_', '_'}, span{'a', 'z'}))}
-	digitSets = [2]func() category{newCategory(pyDigit), newCategory(justSpans(span{'0', '9'}))}
-	spaceSets = [2]func() category{newCategory(pySpace), newCategory(justSpans(span{'\t', '\r'}, span{' ', ' '}))}
+	wordSets  = [2]func() category{newCategory(pyWord), newCategory(justSpans(asciiWord...))}
+	digitSets = [2]func() category{newCategory(pyDigit), newCategory(justSpans(Span{'0', '9'}))}
+	spaceSets = [2]func() category{newCategory(pySpace), newCategory(justSpans(Span{'\t', '\r'}, Span{' ', ' '}))}
 )
 
 // categorySet returns the set of \d, \s, \w or their opposites, or nil.
-func categorySet(r rune, flags reFlags) *set {
+func categorySet(r rune, flags flagSet) *Set {
 	i := either(flags&flagA != 0, 1, 0)
 	switch r {
 	case 'w':
@@ -86,24 +88,24 @@ func categorySet(r rune, flags reFlags) *set {
 }
 
 // charSet is the set that one character stands for.
-func charSet(r rune, flags reFlags) *set {
+func charSet(r rune, flags flagSet) *Set {
 	if flags&flagI == 0 {
-		return oneSet(r)
+		return One(r)
 	}
 	ascii := flags&flagA != 0
-	return foldedSet(withExtra([]span{}, lowerOf(r, ascii), ascii), ascii)
+	return foldedSet(withExtra([]Span{}, lowerOf(r, ascii), ascii), ascii)
 }
 
 // withExtra adds a lower-case character and the others with its upper case.
-func withExtra(spans []span, lower rune, ascii bool) []span {
-	spans = append(spans, span{lower, lower})
+func withExtra(spans []Span, lower rune, ascii bool) []Span {
+	spans = append(spans, Span{lower, lower})
 	if ascii {
 		return spans
 	}
 	extra := pyExtra()
-	i, _ := slices.BinarySearchFunc(extra, lower, func(e span, r rune) int { return int(e.lo - r) })
-	for ; i < len(extra) && extra[i].lo == lower; i++ {
-		spans = append(spans, span{extra[i].hi, extra[i].hi})
+	i, _ := slices.BinarySearchFunc(extra, lower, func(e Span, r rune) int { return int(e.Lo - r) })
+	for ; i < len(extra) && extra[i].Lo == lower; i++ {
+		spans = append(spans, Span{extra[i].Hi, extra[i].Hi})
 	}
 	return spans
 }
@@ -122,25 +124,25 @@ var upperOf = sync.OnceValue(func() map[rune][]rune {
 // fewChars: it is quicker to go through the characters than through the table.
 const fewChars = 512
 
-func countChars(spans []span) int {
+func countChars(spans []Span) int {
 	n := 0
 	for _, sp := range spans {
-		n += int(sp.hi-sp.lo) + 1
+		n += int(sp.Hi-sp.Lo) + 1
 	}
 	return n
 }
 
 // foldedSet returns the characters whose lower case is in spans.
-func foldedSet(spans []span, ascii bool) *set {
+func foldedSet(spans []Span, ascii bool) *Set {
 	base := mergeSpans(spans)
 	if countChars(base) <= fewChars {
 		return foldedFew(base, ascii)
 	}
-	var out, moved []span
+	var out, moved []Span
 	each := func(from, to rune) {
-		moved = append(moved, span{from, from})
+		moved = append(moved, Span{from, from})
 		if inSpans(base, to) {
-			out = append(out, span{from, from})
+			out = append(out, Span{from, from})
 		}
 	}
 	for _, s := range pyLower() {
@@ -151,36 +153,36 @@ func foldedSet(spans []span, ascii bool) *set {
 			each(r, r+s.delta)
 		}
 	}
-	return newSet(append(out, subtractSpans(base, mergeSpans(moved))...))
+	return NewSet(append(out, subtractSpans(base, mergeSpans(moved))...))
 }
 
-func foldedFew(base []span, ascii bool) *set {
-	var out []span
+func foldedFew(base []Span, ascii bool) *Set {
+	var out []Span
 	for _, sp := range base {
-		for r := sp.lo; r <= sp.hi; r++ {
+		for r := sp.Lo; r <= sp.Hi; r++ {
 			if lowerOf(r, ascii) == r {
-				out = append(out, span{r, r})
+				out = append(out, Span{r, r})
 			}
 			for _, up := range upperOf()[r] {
 				if up < 128 || !ascii {
-					out = append(out, span{up, up})
+					out = append(out, Span{up, up})
 				}
 			}
 		}
 	}
-	return newSet(out)
+	return NewSet(out)
 }
 
 // subtractSpans returns a without b; both are merged.
-func subtractSpans(a, b []span) []span {
+func subtractSpans(a, b []Span) []Span {
 	keep := negateSpans(b)
-	var out []span
+	var out []Span
 	i, j := 0, 0
 	for i < len(a) && j < len(keep) {
-		if lo, hi := max(a[i].lo, keep[j].lo), min(a[i].hi, keep[j].hi); lo <= hi {
-			out = append(out, span{lo, hi})
+		if lo, hi := max(a[i].Lo, keep[j].Lo), min(a[i].Hi, keep[j].Hi); lo <= hi {
+			out = append(out, Span{lo, hi})
 		}
-		if a[i].hi < keep[j].hi {
+		if a[i].Hi < keep[j].Hi {
 			i++
 		} else {
 			j++
@@ -191,18 +193,18 @@ func subtractSpans(a, b []span) []span {
 
 // classBuilder collects a set as it is written.
 type classBuilder struct {
-	flags  reFlags
+	flags  flagSet
 	negate bool
-	spans  []span
+	spans  []Span
 }
 
 // add takes a range, or a whole category.
-func (c *classBuilder) add(lo, hi rune, category *set) {
+func (c *classBuilder) add(lo, hi rune, category *Set) {
 	switch {
 	case category != nil:
-		c.spans = append(c.spans, category.spans...)
+		c.spans = append(c.spans, category.Spans...)
 	case c.flags&flagI == 0:
-		c.spans = append(c.spans, span{lo, hi})
+		c.spans = append(c.spans, Span{lo, hi})
 	default:
 		c.addFolded(lo, hi)
 	}
@@ -216,29 +218,29 @@ func (c *classBuilder) addFolded(lo, hi rune) {
 	ascii := c.flags&flagA != 0
 	const bmp = 0xFFFF
 	if lo == hi && lowerOf(lo, ascii) > bmp {
-		c.spans = append(c.spans, span{lo, hi})
+		c.spans = append(c.spans, Span{lo, hi})
 		return
 	}
 	c.spans = append(c.spans, lowered(lo, min(hi, bmp), ascii)...)
 	if hi <= bmp {
 		return
 	}
-	c.spans = append(c.spans, span{lo, hi})
+	c.spans = append(c.spans, Span{lo, hi})
 	for _, s := range pyUpper() {
 		for r := s.lo; r <= s.hi; r += s.stride {
 			if up := r + s.delta; lo <= up && up <= hi {
-				c.spans = append(c.spans, span{r, r})
+				c.spans = append(c.spans, Span{r, r})
 			}
 		}
 	}
 }
 
 // lowered returns the lower case of a range, with the extra cases.
-func lowered(lo, hi rune, ascii bool) []span {
+func lowered(lo, hi rune, ascii bool) []Span {
 	if lo > hi {
 		return nil
 	}
-	var out, moved []span
+	var out, moved []Span
 	if hi-lo < fewChars {
 		for r := lo; r <= hi; r++ {
 			out = withExtra(out, lowerOf(r, ascii), ascii)
@@ -251,32 +253,32 @@ func lowered(lo, hi rune, ascii bool) []span {
 		}
 		for r := s.lo; r <= s.hi; r += s.stride {
 			if lo <= r && r <= hi {
-				moved = append(moved, span{r, r})
-				out = append(out, span{r + s.delta, r + s.delta})
+				moved = append(moved, Span{r, r})
+				out = append(out, Span{r + s.delta, r + s.delta})
 			}
 		}
 	}
-	out = append(out, subtractSpans([]span{{lo, hi}}, mergeSpans(moved))...)
+	out = append(out, subtractSpans([]Span{{lo, hi}}, mergeSpans(moved))...)
 	if ascii {
 		return out
 	}
 	out = mergeSpans(out)
-	var extra []span
+	var extra []Span
 	for _, e := range pyExtra() {
-		if inSpans(out, e.lo) {
-			extra = append(extra, span{e.hi, e.hi})
+		if inSpans(out, e.Lo) {
+			extra = append(extra, Span{e.Hi, e.Hi})
 		}
 	}
 	return slices.Concat(out, extra)
 }
 
-func (c *classBuilder) done() *set {
-	s := newSet(c.spans)
+func (c *classBuilder) done() *Set {
+	s := NewSet(c.spans)
 	if c.flags&flagI != 0 {
 		s = foldedSet(c.spans, c.flags&flagA != 0)
 	}
 	if c.negate {
-		return s.negate()
+		return s.Negate()
 	}
 	return s
 }
