@@ -199,9 +199,8 @@ func (g *Gate) masker() (*ledger.Masker, error) {
 			}
 		}
 	}
-	var err error
-	g.mask, err = ledger.NewMasker(&ledger.MaskOptions{Key: key})
-	return g.mask, err
+	g.mask = ledger.NewMasker(key)
+	return g.mask, nil
 }
 
 // Close ends the use of the gate. It does not close the store.

@@ -50,7 +50,7 @@ func authorize(t *testing.T, g *gate.Gate, c *obstat.Call) obstat.Decision {
 // verified returns how many records the ledger has, all of them in order.
 func verified(t *testing.T, s *sqlite.Store) int {
 	t.Helper()
-	v, err := ledger.VerifyStore(t.Context(), s, ledger.Hash{})
+	v, err := s.Verify(t.Context(), ledger.Hash{})
 	if err != nil {
 		t.Error(err)
 	}
@@ -196,7 +196,7 @@ func TestHooksRecords(t *testing.T) {
 		}
 		n++
 	}
-	if v, err := ledger.VerifyStore(t.Context(), s, ledger.Hash{}); err != nil || n != 3 || v.Records != 4 {
+	if v, err := s.Verify(t.Context(), ledger.Hash{}); err != nil || n != 3 || v.Records != 4 {
 		t.Errorf("%d of %d records: %v", n, v.Records, err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"time"
 )
@@ -14,7 +13,7 @@ import (
 // A Break is the first thing wrong with a chain.
 type Break struct {
 	Seq  uint64 // of the record at which it shows
-	What string // edited, dropped, reordered, truncated, unreadable
+	What string // Edited, Dropped and so on
 	Msg  string
 }
 
@@ -23,14 +22,12 @@ func (b *Break) Error() string { return fmt.Sprintf("record %d %s: %s", b.Seq, b
 
 // The values of Break.What.
 const (
-	edited     = "edited"
-	dropped    = "dropped"
-	reordered  = "reordered"
-	truncated  = "truncated"
-	unreadable = "unreadable"
+	Edited     = "edited"
+	Dropped    = "dropped"
+	Reordered  = "reordered"
+	Truncated  = "truncated"
+	Unreadable = "unreadable"
 )
-
-const noHash = "its content does not have its hash"
 
 // A Head is the end of a chain: the record that the next one follows.
 type Head struct {
@@ -50,69 +47,46 @@ type Verified struct {
 	missing Head // the last of the records in front that are not there
 }
 
-// A Verifier is a Reader that can verify more than the records it yields: the
-// lines as they are kept, and heads that are known from elsewhere.
+// A Verifier verifies the chain that it keeps, as [Verify] does: the lines as they are
+// kept, against heads of its own and those that are known from elsewhere.
 type Verifier interface {
 	Verify(ctx context.Context, head Hash, known ...Head) (Verified, error)
 }
 
-// VerifyStore verifies everything that a store keeps: see [Verify].
-func VerifyStore(ctx context.Context, s Reader, head Hash) (Verified, error) {
-	if v, ok := s.(Verifier); ok {
-		return v.Verify(ctx, head)
-	}
-	return Verify(s.Records(ctx, Query{}), head)
-}
-
-// Verify walks a chain in order and returns the first break, or how far it
-// holds. A record with the given hash has to be there; the zero Hash wants none.
-func Verify(records iter.Seq2[*Record, error], head Hash) (Verified, error) {
-	return VerifyLines(func(yield func([]byte, error) bool) {
-		for r, err := range records {
-			var line []byte
-			if err == nil {
-				line, err = r.Encode()
-			}
-			if !yield(line, err) {
-				return
-			}
-		}
-	}, head)
-}
-
-// VerifyLines is [Verify] on sealed lines as they are kept. Each
-// known head has to be at its place, unless retention took it out.
-func VerifyLines(lines iter.Seq2[[]byte, error], head Hash, known ...Head) (Verified, error) {
+// Verify walks the sealed lines of one chain in order and returns the first break,
+// or how far it holds. A record with the given hash has to be there; the zero Hash
+// wants none. Each known head has to be at its place, unless retention took it out.
+func Verify(lines iter.Seq2[[]byte, error], head Hash, known ...Head) (Verified, error) {
 	var v Verified
 	found := head == Hash{}
 	for line, err := range lines {
 		if err != nil {
 			return v, asBreak(err, v.Head.Seq+1)
 		}
-		s, err := unseal(line)
+		s, err := Unseal(line)
 		if err != nil {
-			return v, &Break{Seq: v.Head.Seq + 1, What: unreadable, Msg: err.Error()}
+			return v, &Break{Seq: v.Head.Seq + 1, What: Unreadable, Msg: err.Error()}
 		}
-		if b := v.next(&s, line); b != nil {
-			return v, b
+		if err := v.next(&s, line); err != nil {
+			return v, err
 		}
 		found = found || s.Hash == head
 		for _, k := range known {
 			if k.Seq == s.Seq && k.Hash != s.Hash {
-				return v, &Break{Seq: s.Seq, What: edited, Msg: "it is not the record that was known: it or one before it was changed, and the hashes after it were made anew"}
+				return v, &Break{Seq: s.Seq, What: Edited, Msg: "it is not the record that was known: it or one before it was changed, and the hashes after it were made anew"}
 			}
 		}
 	}
 	for _, k := range known {
 		if k.Seq > v.Head.Seq {
-			return v, &Break{Seq: v.Head.Seq, What: truncated, Msg: fmt.Sprintf("it is the last one here, and record %d was known to be", k.Seq)}
+			return v, &Break{Seq: v.Head.Seq, What: Truncated, Msg: fmt.Sprintf("it is the last one here, and record %d was known to be", k.Seq)}
 		}
 	}
 	if v.missing.Seq != 0 {
-		return v, &Break{Seq: v.First, What: dropped, Msg: "the records before it are gone, and no retention took them"}
+		return v, &Break{Seq: v.First, What: Dropped, Msg: "the records before it are gone, and no retention took them"}
 	}
 	if !found {
-		return v, &Break{Seq: v.Head.Seq, What: truncated, Msg: "the record with the expected head is not there"}
+		return v, &Break{Seq: v.Head.Seq, What: Truncated, Msg: "the record with the expected head is not there"}
 	}
 	return v, nil
 }
@@ -122,22 +96,22 @@ func asBreak(err error, seq uint64) error {
 	if errors.As(err, &b) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return &Break{Seq: seq, What: unreadable, Msg: err.Error()}
+	return &Break{Seq: seq, What: Unreadable, Msg: err.Error()}
 }
 
 // next checks one record against the one before.
-func (v *Verified) next(s *sealed, line []byte) *Break {
+func (v *Verified) next(s *Sealed, line []byte) error {
 	if v.Records == 0 {
 		v.First = s.Seq
-		v.missing = Head{s.Seq - 1, s.prev}
-		if s.Seq == 1 && s.prev != (Hash{}) {
-			return &Break{Seq: 1, What: edited, Msg: "nothing can be before it"}
+		v.missing = Head{s.Seq - 1, s.Prev}
+		if s.Seq == 1 && s.Prev != (Hash{}) {
+			return &Break{Seq: 1, What: Edited, Msg: "nothing can be before it"}
 		}
 	} else if b := s.follows(v.Head); b != nil {
 		return b
 	}
-	if !s.holds() {
-		return &Break{Seq: s.Seq, What: edited, Msg: noHash}
+	if err := s.Check(); err != nil {
+		return err
 	}
 	if b := damaged(s.Seq, line); b != nil {
 		return b
@@ -152,14 +126,14 @@ func (v *Verified) next(s *sealed, line []byte) *Break {
 }
 
 // follows tells how s does not follow head.
-func (s *sealed) follows(head Head) *Break {
+func (s *Sealed) follows(head Head) *Break {
 	switch {
 	case s.Seq <= head.Seq:
-		return &Break{Seq: s.Seq, What: reordered, Msg: fmt.Sprintf("it stands after record %d", head.Seq)}
+		return &Break{Seq: s.Seq, What: Reordered, Msg: fmt.Sprintf("it stands after record %d", head.Seq)}
 	case s.Seq > head.Seq+1:
-		return &Break{Seq: head.Seq + 1, What: dropped, Msg: fmt.Sprintf("after record %d comes %d", head.Seq, s.Seq)}
-	case s.prev != head.Hash:
-		return &Break{Seq: s.Seq, What: edited, Msg: "it does not follow the record before it"}
+		return &Break{Seq: head.Seq + 1, What: Dropped, Msg: fmt.Sprintf("after record %d comes %d", head.Seq, s.Seq)}
+	case s.Prev != head.Hash:
+		return &Break{Seq: s.Seq, What: Edited, Msg: "it does not follow the record before it"}
 	}
 	return nil
 }
@@ -174,7 +148,7 @@ func damaged(seq uint64, line []byte) *Break {
 	if err != nil || !IsBroken(r) {
 		return nil
 	}
-	return &Break{Seq: seq, What: truncated, Msg: r.Reason}
+	return &Break{Seq: seq, What: Truncated, Msg: r.Reason}
 }
 
 // A cutDetail says which records retention took out.
@@ -201,52 +175,15 @@ func vouches(line []byte, missing Head) bool {
 	return err == nil && r.Kind == Cut && !r.Elsewhere() && json.Unmarshal(r.Detail, &d) == nil && Head{d.UpTo, d.Hash} == missing
 }
 
-// Verify walks the file and compares it with the head that was kept apart from
-// it, and with heads that are known from elsewhere.
-func (f *File) Verify(ctx context.Context, head Hash, known ...Head) (Verified, error) {
-	// The head is read first: records that are appended meanwhile are behind it.
-	k, gone, err := f.known()
-	if err != nil {
-		return Verified{}, err
-	}
-	known = append(known, k.Head)
-	v, err := f.View()
-	if errors.Is(err, fs.ErrNotExist) {
-		for _, h := range known {
-			if h.Seq > 0 {
-				return Verified{}, &Break{What: truncated, Msg: fmt.Sprintf("the file is gone, and record %d was known to be in it", h.Seq)}
-			}
-		}
-	}
-	if err != nil {
-		return Verified{}, err
-	}
-	defer v.Close()
-	out, err := VerifyLines(v.texts(ctx), head, known...)
-	if err == nil && gone && out.Records > 0 {
-		err = &Break{Seq: out.Head.Seq, What: truncated, Msg: "the file that the last known head is kept in is gone, so records behind this one may be"}
-	}
-	return out, err
+// broken is the Verdict of a Damage record that verifying the chain reports.
+const broken = "broken"
+
+// Broken is the record of something that a crash cannot have done to a ledger:
+// verifying the chain reports it.
+func Broken(reason string) *Record {
+	return &Record{Time: time.Now(), Kind: Damage, Verdict: broken, Reason: reason}
 }
 
-// texts yields the lines, and a break if the first one does not follow the record
-// that the file's header names.
-func (v *View) texts(ctx context.Context) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		first := true
-		for l, err := range v.Lines(0) {
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err == nil && first {
-				if s, serr := unseal(l.Text); serr == nil && (s.Seq != v.first.Seq+1 || s.prev != v.first.Hash) {
-					err = &Break{Seq: s.Seq, What: edited, Msg: "it does not follow the record that the file says it follows"}
-				}
-			}
-			first = false
-			if !yield(l.Text, err) || err != nil {
-				return
-			}
-		}
-	}
-}
+// IsBroken tells whether a record says that something was done to the ledger which no
+// crash can do, such as putting an older copy in its place.
+func IsBroken(r *Record) bool { return r.Kind == Damage && r.Verdict == broken && !r.Elsewhere() }

@@ -92,7 +92,7 @@ func TestVerifyFindsTheFirstBreak(t *testing.T) {
 		{"garbage", func(l [][]byte) [][]byte { l[1] = []byte("{}"); return l }, "unreadable", 2},
 		{"hash in capitals", func(l [][]byte) [][]byte { l[1] = bytes.ToUpper(l[1]); return l }, "unreadable", 2},
 	} {
-		v, err := ledger.VerifyLines(each(tt.change(slices.Clone(whole))), last.Hash)
+		v, err := ledger.Verify(each(tt.change(slices.Clone(whole))), last.Hash)
 		var b *ledger.Break
 		switch {
 		case tt.want == "":
@@ -113,7 +113,7 @@ func TestVerifyFindsAnyByte(t *testing.T) {
 			lines := slices.Clone(whole)
 			lines[i] = slices.Clone(whole[i])
 			lines[i][j] ^= 1
-			if _, err := ledger.VerifyLines(each(lines), ledger.Hash{}); err == nil {
+			if _, err := ledger.Verify(each(lines), ledger.Hash{}); err == nil {
 				t.Fatalf("record %d, byte %d (%q): not found", i+1, j, whole[i][j])
 			}
 		}
@@ -191,7 +191,7 @@ func BenchmarkDraft(b *testing.B) {
 func BenchmarkVerifyLines(b *testing.B) {
 	lines := chain(b, 1000)
 	for b.Loop() {
-		if _, err := ledger.VerifyLines(each(lines), ledger.Hash{}); err != nil {
+		if _, err := ledger.Verify(each(lines), ledger.Hash{}); err != nil {
 			b.Fatal(err)
 		}
 	}

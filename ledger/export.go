@@ -13,26 +13,29 @@ type Anchors struct {
 	Heads map[string]Head `json:"heads"` // of the others, by their names
 }
 
-// VerifyExport verifies a file that holds one chain, or those of several replicas, one beside the
-// other as they were written: a record is of the chain whose end it follows. Each chain has to
-// have what the others know of it, and one that none of the others knows is no chain of theirs.
-// The lines are read twice.
-func VerifyExport(lines func() iter.Seq2[[]byte, error], head Hash) (Verified, error) {
+// An Export reads the lines of a file that holds one chain, or those of several replicas, one
+// beside the other as they were written.
+type Export func() iter.Seq2[[]byte, error]
+
+// Verify verifies the chains as [Verify] does: a record is of the chain whose end it follows. Each
+// chain has to have the heads that the others know of it, and one that none of the others knows is
+// no chain of theirs. The lines are read twice.
+func (lines Export) Verify(head Hash) (Verified, error) {
 	e := &export{ends: map[Hash]*chain{}, wanted: map[Hash]anchored{}}
 	if e.anchors(lines()); len(e.wanted) == 0 { // of one chain
-		return VerifyLines(lines(), head)
+		return Verify(lines(), head)
 	}
 	found := head == Hash{}
 	for line, err := range lines() {
 		if err != nil {
 			return e.total(), asBreak(err, 0)
 		}
-		s, err := unseal(line)
+		s, err := Unseal(line)
 		if err != nil {
-			return Verified{}, &Break{What: unreadable, Msg: err.Error()}
+			return Verified{}, &Break{What: Unreadable, Msg: err.Error()}
 		}
-		if b := e.next(&s, line); b != nil {
-			return e.total(), b
+		if err := e.next(&s, line); err != nil {
+			return e.total(), err
 		}
 		found = found || s.Hash == head
 	}
@@ -40,7 +43,7 @@ func VerifyExport(lines func() iter.Seq2[[]byte, error], head Hash) (Verified, e
 		return e.total(), b
 	}
 	if !found {
-		return e.total(), &Break{What: truncated, Msg: "the record with the expected head is not there"}
+		return e.total(), &Break{What: Truncated, Msg: "the record with the expected head is not there"}
 	}
 	return e.total(), nil
 }
@@ -97,16 +100,16 @@ func (r *Record) Anchors() (out Anchors) {
 }
 
 // next adds a record to the chain that it follows, or begins one with it.
-func (e *export) next(s *sealed, line []byte) *Break {
-	c := e.ends[s.prev]
+func (e *export) next(s *Sealed, line []byte) error {
+	c := e.ends[s.Prev]
 	if c == nil {
 		c = new(chain)
 		e.chains = append(e.chains, c)
 	}
-	if b := c.Verified.next(s, line); b != nil {
-		return b
+	if err := c.Verified.next(s, line); err != nil {
+		return err
 	}
-	delete(e.ends, s.prev)
+	delete(e.ends, s.Prev)
 	e.ends[s.Hash] = c
 	if a := anchorsOf(line); len(a.Heads) > 0 {
 		c.name, c.related = a.Chain, true
@@ -124,15 +127,15 @@ func (e *export) whole() *Break {
 	for _, c := range e.chains {
 		switch {
 		case c.missing.Seq != 0:
-			return &Break{Seq: c.First, What: dropped, Msg: "the records before it are gone, and no retention took them"}
+			return &Break{Seq: c.First, What: Dropped, Msg: "the records before it are gone, and no retention took them"}
 		case !c.related:
-			return &Break{Seq: c.First, What: reordered, Msg: "it begins a chain that the others know nothing of"}
+			return &Break{Seq: c.First, What: Reordered, Msg: "it begins a chain that the others know nothing of"}
 		}
 		trimmed[c.name] = max(trimmed[c.name], c.First)
 	}
 	for _, k := range e.wanted {
 		if k.Seq >= trimmed[k.name] {
-			return &Break{Seq: k.Seq, What: truncated, Msg: fmt.Sprintf("the chain of %s was known to have it, and does not", k.name)}
+			return &Break{Seq: k.Seq, What: Truncated, Msg: fmt.Sprintf("the chain of %s was known to have it, and does not", k.name)}
 		}
 	}
 	return nil

@@ -67,7 +67,7 @@ func TestVerifyExport(t *testing.T) {
 		}
 	}
 	verify := func(lines []string) (ledger.Verified, error) {
-		return ledger.VerifyExport(func() iter.Seq2[[]byte, error] {
+		return ledger.Export(func() iter.Seq2[[]byte, error] {
 			return func(yield func([]byte, error) bool) {
 				for _, l := range lines {
 					if !yield([]byte(l), nil) {
@@ -75,7 +75,7 @@ func TestVerifyExport(t *testing.T) {
 					}
 				}
 			}
-		}, ledger.Hash{})
+		}).Verify(ledger.Hash{})
 	}
 	without := func(gone ...string) []string {
 		return slices.DeleteFunc(slices.Clone(mixed), func(l string) bool { return slices.Contains(gone, l) })

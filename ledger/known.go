@@ -5,10 +5,11 @@ import (
 	"sync"
 )
 
-// known remembers texts and JSON without secrets and what names say, for a process that writes
-// many records: directories, rules and names of fields are the same in most of them. It
-// begins with the second record, so that a hook does not pay for it. The zero value is
-// ready for use.
+// known remembers texts and JSON without secrets, and how secret names are, for a process that
+// writes many records: directories, rules and names of fields are the same in most of them. It
+// begins with the second record, so that a hook does not pay for it. Without it a decision that
+// a running gate records takes 18 % more processor time (30 pairs of 2,000 calls in turns). The
+// zero value is ready for use.
 type known struct {
 	mu      sync.Mutex
 	records int

@@ -52,7 +52,7 @@ func (r *Record) Draft() (*Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(linePrefix)+1+len(b)+linkLen > maxRecord {
+	if len(linePrefix)+1+len(b)+linkLen > MaxRecord {
 		return nil, ErrTooLarge
 	}
 	return &Draft{r, b}, nil
@@ -113,21 +113,26 @@ func appendHash(body []byte, h Hash) []byte {
 	return append(hex.AppendEncode(b, h[:]), hashEnd...)
 }
 
-// A sealed is a line taken apart: its place in the chain and the bytes that
-// the hash is made over.
-type sealed struct {
+// A Sealed is a line taken apart: its place in the chain and the bytes that its hash
+// is made over.
+type Sealed struct {
 	Head
-	prev Hash
+	Prev Hash
 	body []byte
 }
 
-// holds tells whether the content has its hash.
-func (s *sealed) holds() bool { return sha256.Sum256(s.body) == s.Hash }
+// Check returns a [Break] where the content does not have its hash.
+func (s *Sealed) Check() error {
+	if sha256.Sum256(s.body) != s.Hash {
+		return &Break{Seq: s.Seq, What: Edited, Msg: "its content does not have its hash"}
+	}
+	return nil
+}
 
 var errLine = errors.New("it is no record of a ledger")
 
-// unseal takes a line apart. It reads only its ends.
-func unseal(line []byte) (s sealed, err error) {
+// Unseal takes a line apart. It reads only its ends.
+func Unseal(line []byte) (s Sealed, err error) {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	head, ok := bytes.CutPrefix(line, []byte(linePrefix))
 	if !ok {
@@ -138,17 +143,11 @@ func unseal(line []byte) (s sealed, err error) {
 		return s, errLine
 	}
 	s.Seq = seq
-	if _, s.prev, s.Hash, ok = cutLink(rest); !ok {
+	if _, s.Prev, s.Hash, ok = cutLink(rest); !ok {
 		return s, errLine
 	}
 	s.body = line[:len(line)-len(hashPrefix)+1-hexLen-len(hashEnd)]
 	return s, nil
-}
-
-// HeadOf returns the head that a sealed line makes.
-func HeadOf(line []byte) (Head, error) {
-	s, err := unseal(line)
-	return Head{s.Seq, s.Hash}, err
 }
 
 // cutUint reads the number at the beginning of b.
@@ -192,12 +191,12 @@ func unhex(h *Hash, b []byte) bool {
 // the rest, so an index is made without decoding the JSON. Texts that r has already, as of
 // the record before, are not copied again.
 func ReadHeader(r *Record, line []byte) error {
-	s, err := unseal(line)
+	s, err := Unseal(line)
 	if err != nil {
 		return err
 	}
 	before := *r
-	*r = Record{Seq: s.Seq, Prev: s.prev, Hash: s.Hash}
+	*r = Record{Seq: s.Seq, Prev: s.Prev, Hash: s.Hash}
 	_, rest, _ := cutUint(line[len(linePrefix):])
 	h := headerReader{rest: rest}
 	when := h.field(`,"time":`, "")

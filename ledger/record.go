@@ -3,8 +3,8 @@
 // shows.
 //
 // It owns the form of records, their canonical bytes, the chain, the masking of
-// secrets before anything is written, and the [File] that keeps records on disk.
-// Other ways to keep them implement [Store].
+// secrets before anything is written, and the interfaces of a store. Package
+// logfile keeps records on disk; other ways to keep them implement [Store].
 package ledger
 
 import (
@@ -35,7 +35,6 @@ const (
 	Outcome  Kind = "outcome"  // the agent told what became of a call that was decided
 	Damage   Kind = "damage"   // the file was not as it was left: after a crash, or because of an attack
 	Anchor   Kind = "anchor"   // the ends of other replicas' chains
-	Spooled  Kind = "spool"    // the same, of the files that ledgers of before were kept in
 )
 
 // A Hash is a link of the chain.
@@ -102,16 +101,15 @@ type Record struct {
 	// replays.
 	World *obstat.Snapshot `json:"world,omitempty"`
 
-	// Spool is the place that the record had in a chain of its own, as ledgers of
-	// before kept the records of hooks: {"seq", "prev", "hash"}; with "from", the chain is
-	// that of a machine which has sent it to a server: see [Foreign].
+	// Spool is the place that the record had in the chain of the machine which has sent
+	// it to a server; see [Foreign].
 	Spool json.RawMessage `json:"spool,omitempty"`
 
 	Prev Hash `json:"prev"`
 	Hash Hash `json:"hash"`
 
-	// Offset is where the record begins in the [File] that it was appended to or
-	// read from. It is no part of the record.
+	// Offset is where the record begins in the file that it was appended to or read
+	// from. It is no part of the record.
 	Offset int64 `json:"-"`
 }
 
@@ -126,8 +124,8 @@ type Masked struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-// maxRecord bounds a record's canonical bytes.
-const maxRecord = 4 << 20
+// MaxRecord bounds the bytes of a sealed record.
+const MaxRecord = 4 << 20
 
 // ErrTooLarge is the error of a record that is longer than the ledger takes.
 var ErrTooLarge = errors.New("the record is too large for the ledger")
@@ -150,6 +148,9 @@ func (r *Record) Seal(seq uint64, prev Hash) error {
 	}
 	return err
 }
+
+// Head returns the end of a chain whose last record is r.
+func (r *Record) Head() Head { return Head{r.Seq, r.Hash} }
 
 // Encode returns the sealed record as one line of JSON.
 func (r *Record) Encode() ([]byte, error) {

@@ -26,6 +26,7 @@ type Reader interface {
 type Store interface {
 	Appender
 	Reader
+	Verifier
 }
 
 // A Trimmer is a Store that can forget: records before a time are replaced by
@@ -40,6 +41,8 @@ var (
 	ErrNotOurs = errors.New("not an obstat ledger")
 	// ErrNewer: a newer obstat wrote it.
 	ErrNewer = errors.New("the ledger was written by a newer obstat")
+	// ErrClosed: it was closed before.
+	ErrClosed = errors.New("the store is closed")
 )
 
 // A Query says which records are wanted; zero fields want all.

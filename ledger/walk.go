@@ -11,10 +11,9 @@ import (
 // A walker copies a valid JSON text and masks on the way: a value that is no
 // secret keeps its bytes, and where a key stands twice both values are masked.
 type walker struct {
-	m        *Masker
-	rules    *secretRules
-	pointers [][]string
-	ours     bool // the first level is named by us: a key is no secret there
+	m     *Masker
+	rules *secretRules
+	ours  bool // the first level is named by us: a key is no secret there
 
 	src   string
 	s     jsonx.Scanner
@@ -48,9 +47,6 @@ func (w *walker) raw() string { return w.src[w.s.Start:w.s.End] }
 // value copies or masks the value whose first token, k, was read; st is how
 // secret its name makes it, and why says so.
 func (w *walker) value(k jsonx.Kind, st strength, why string) {
-	if w.pointed() {
-		st, why = strong, "configured"
-	}
 	container := k == jsonx.ObjectStart || k == jsonx.ArrayStart
 	switch deep := w.rules == nil || len(w.path) > maxWalk; {
 	case w.raw() == `"`+Mask+`"`:
@@ -95,23 +91,6 @@ func (w *walker) masked(value []byte, why string) {
 		p.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(s))
 	}
 	w.found = append(w.found, Masked{Pointer: p.String(), Why: why, Digest: w.m.digest(value)})
-}
-
-// pointed tells whether a configured pointer names this place.
-func (w *walker) pointed() bool {
-	for _, p := range w.pointers {
-		if len(p) != len(w.path) {
-			continue
-		}
-		same := true
-		for i := range p {
-			same = same && (p[i] == "*" || p[i] == w.path[i])
-		}
-		if same {
-			return true
-		}
-	}
-	return false
 }
 
 // str copies or masks the string that was read.

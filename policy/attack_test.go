@@ -11,6 +11,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/ledger/logfile"
 )
 
 // TestStateInProject: a state directory that came with the project vouches for
@@ -114,7 +115,7 @@ func TestRewound(t *testing.T) {
 			t.Fatal(err)
 		}
 		var pin *ledger.Record
-		for r := range ledger.NewFile(file).Forward(0) {
+		for r := range logfile.New(file).Records(t.Context(), ledger.Query{}) {
 			pin = r
 		}
 		w.write(claudeFile, noCurl)
@@ -125,7 +126,7 @@ func TestRewound(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.check(at, "curl x", obstat.Ask, "last known")
-		log := ledger.NewFile(file)
+		log := logfile.New(file)
 		again := *pin // and the old pin once more
 		if err := errors.Join(log.Append(t.Context(), &again), log.Close()); err != nil {
 			t.Fatal(err)
@@ -148,10 +149,10 @@ func TestReplayedThenTrimmed(t *testing.T) {
 	w := pinned(t, map[string]string{claudeFile: claudeAll})
 	at := w.where("claude-code")
 	w.trust(at)
-	log := ledger.NewFile(statedir.Ledger(w.finder.State))
+	log := logfile.New(statedir.Ledger(w.finder.State))
 	defer log.Close()
 	var pin *ledger.Record
-	for r := range log.Forward(0) {
+	for r := range log.Records(t.Context(), ledger.Query{}) {
 		pin = r
 	}
 	w.write(claudeFile, noCurl)

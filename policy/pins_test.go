@@ -14,6 +14,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/ledger/logfile"
 	"github.com/obstat/obstat/policy"
 )
 
@@ -263,7 +264,7 @@ func TestChosen(t *testing.T) {
 			Decision: &obstat.Decision{Verdict: obstat.Ask, Tool: "Bash"}, Suggested: []string{tt.shown}}
 		r := made.Record()
 		r.Time = time.Now().Add(-tt.age)
-		if err := ledger.NewFile(statedir.Ledger(w.finder.State)).Append(t.Context(), r); err != nil {
+		if err := logfile.New(statedir.Ledger(w.finder.State)).Append(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 		w.write(local, `{"permissions":{"allow":[`+tt.wrote+`]}}`)
@@ -330,7 +331,7 @@ func TestForgedPins(t *testing.T) {
 	}
 	// The older pin, appended again: a record that is well chained, and not new.
 	var old *ledger.Record
-	for r, err := range ledger.NewFile(file).Forward(0) {
+	for r, err := range logfile.New(file).Records(t.Context(), ledger.Query{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,7 +340,7 @@ func TestForgedPins(t *testing.T) {
 		}
 	}
 	again := *old
-	if err := ledger.NewFile(file).Append(t.Context(), &again); err != nil {
+	if err := logfile.New(file).Append(t.Context(), &again); err != nil {
 		t.Fatal(err)
 	}
 	w.check(at, "curl x", obstat.Deny)
@@ -348,9 +349,9 @@ func TestForgedPins(t *testing.T) {
 	other.top, other.dir, other.home = w.top, w.dir, w.home
 	other.finder.State = filepath.Join(w.top, "other")
 	other.trust(at)
-	for r := range ledger.NewFile(statedir.Ledger(other.finder.State)).Forward(0) {
+	for r := range logfile.New(statedir.Ledger(other.finder.State)).Records(t.Context(), ledger.Query{}) {
 		forged := *r
-		if err := ledger.NewFile(file).Append(t.Context(), &forged); err != nil {
+		if err := logfile.New(file).Append(t.Context(), &forged); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -370,7 +371,7 @@ func TestTrimmed(t *testing.T) {
 	w := pinned(t, map[string]string{claudeFile: noCurl})
 	at := w.where("claude-code")
 	w.trust(at)
-	file := ledger.NewFile(statedir.Ledger(w.finder.State))
+	file := logfile.New(statedir.Ledger(w.finder.State))
 	if n, err := file.Trim(t.Context(), time.Now()); n == 0 || err != nil {
 		t.Fatal(n, err)
 	}
@@ -421,7 +422,7 @@ func TestTwoAccept(t *testing.T) {
 		t.Errorf("%d have accepted it", won)
 	}
 	w.check(at, "curl x", obstat.Allow)
-	if _, err := ledger.NewFile(statedir.Ledger(w.finder.State)).Head(t.Context()); err != nil {
+	if _, err := logfile.New(statedir.Ledger(w.finder.State)).Head(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -437,7 +438,7 @@ func TestOff(t *testing.T) {
 		w.check(at, "make", map[bool]obstat.Verdict{true: obstat.Allow, false: obstat.Ask}[off])
 	}
 	n := 0
-	for r := range ledger.NewFile(statedir.Ledger(w.finder.State)).Forward(0) {
+	for r := range logfile.New(statedir.Ledger(w.finder.State)).Records(t.Context(), ledger.Query{}) {
 		if r.Kind == ledger.Pin && r.User == "alice" && strings.Contains(r.Reason, "switched pins") {
 			n++
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/obstat/obstat/internal/guard/person"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/ledger/logfile"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -113,9 +114,9 @@ type pinStore struct {
 	dir   string
 	real  string   // where the links of dir lead; "" is not known
 	heads []string // where the ledger's head is kept besides
-	file  *ledger.File
+	file  *logfile.File
 	key   []byte
-	view  *ledger.View
+	view  *logfile.View
 	idx   *pinIndex
 	// damaged says that the ledger is not the one that was last known; then all pins are
 	// in doubt.
@@ -143,7 +144,7 @@ type pinEntry struct {
 
 func newPinStore(dir string, getenv func(string) string) *pinStore {
 	out := &pinStore{dir: dir, heads: statedir.Heads(statedir.Store(dir), getenv)}
-	out.file = ledger.NewFile(statedir.Ledger(dir), out.heads...)
+	out.file = logfile.New(statedir.Ledger(dir), out.heads...)
 	return out
 }
 
@@ -217,7 +218,8 @@ func (s *pinStore) catchUp(old []byte, save bool) error {
 			return err
 		}
 		s.idx.End = l.End()
-		s.idx.Last, _ = ledger.HeadOf(l.Text) // where it is no record, the index is made anew
+		sealed, _ := ledger.Unseal(l.Text) // where it is no record, the index is made anew
+		s.idx.Last = sealed.Head
 		if bytes.Contains(l.Text, []byte(`"kind":"damage"`)) && ledger.ReadHeader(&h, l.Text) == nil && ledger.IsBroken(&h) {
 			s.doubt()
 			s.idx.Broken = h.Hash
@@ -432,7 +434,7 @@ func (s *pinStore) put(ctx context.Context, p *Pin, by, reason string, expected 
 			return nil, err
 		}
 		if s.damaged != nil && !written { // write that down first
-			log := ledger.NewFile(s.file.Path(), s.heads...)
+			log := logfile.New(s.file.Path(), s.heads...)
 			_, _, err := log.End(ctx)
 			if err = errors.Join(err, log.Close(), s.load(old, false)); err == nil {
 				err = s.damaged
@@ -478,7 +480,7 @@ func (s *pinStore) append(ctx context.Context, p *Pin, by, reason string) (err e
 	if p.Who != nil && p.Who.Process.PID != 0 {
 		reason += ": " + p.Who.String()
 	}
-	file := ledger.NewFile(s.file.Path(), s.heads...)
+	file := logfile.New(s.file.Path(), s.heads...)
 	defer file.Close()
 	return file.Append(ctx, &ledger.Record{Time: time.Now(), Kind: ledger.Pin, User: by, Dir: p.Place, Reason: reason, Detail: detail})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/obstat/obstat/internal/keep/postgres"
 	"github.com/obstat/obstat/internal/keep/sqlite"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/ledger/logfile"
 )
 
 // A Store keeps the ledger, requests and grants of a gate.
@@ -68,7 +69,7 @@ func Shared(name string) bool {
 
 // Log opens only the ledger file that belongs to the database at path, for a
 // process that appends a record and ends. getenv reads the environment.
-func Log(path string, getenv func(string) string) (*ledger.File, error) {
+func Log(path string, getenv func(string) string) (*logfile.File, error) {
 	return sqlite.Log(path, getenv)
 }
 

@@ -213,7 +213,7 @@ func (s *show) finish(ctx context.Context, dir string) error {
 	for _, r := range all {
 		s.printf("%s\n", clip(s.recordLine(r), s.io.width()))
 	}
-	v, err := ledger.VerifyStore(ctx, s.run.Store, ledger.Hash{})
+	v, err := s.run.Store.Verify(ctx, ledger.Hash{})
 	if err != nil {
 		return err
 	}
@@ -237,13 +237,13 @@ func (s *show) recordLine(r *ledger.Record) string {
 // tamper shows that verifying finds a changed record.
 func (s *show) tamper(all []*ledger.Record) {
 	changed := false
-	_, err := ledger.Verify(func(yield func(*ledger.Record, error) bool) {
+	_, err := ledger.Verify(func(yield func([]byte, error) bool) {
 		for _, r := range all {
 			c := *r
 			if !changed && c.Kind == ledger.Decision && c.Verdict == obstat.Deny.String() {
 				c.Verdict, changed = obstat.Allow.String(), true
 			}
-			if !yield(&c, nil) {
+			if !yield(c.Encode()) {
 				return
 			}
 		}

@@ -57,7 +57,7 @@ func (o *logOptions) query(now time.Time) (q ledger.Query, err error) {
 	q = ledger.Query{Agent: o.Agent, Session: o.Session, Tool: o.Tool, Verdict: o.Verdict, Rule: o.Rule, Limit: o.Limit}
 	var kinds []string
 	for _, k := range []ledger.Kind{ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant,
-		ledger.Outcome, ledger.Pin, ledger.Access, ledger.Policy, ledger.Cut, ledger.Damage, ledger.Spooled} {
+		ledger.Outcome, ledger.Pin, ledger.Access, ledger.Policy, ledger.Cut, ledger.Damage} {
 		kinds = append(kinds, string(k))
 	}
 	if q.Kind = ledger.Kind(o.Kind); o.Kind != "" && !slices.Contains(kinds, o.Kind) {
@@ -331,10 +331,10 @@ func (o *logOptions) verified(ctx context.Context, file string, head ledger.Hash
 			return ledger.Verified{}, err
 		}
 		defer f.Close()
-		return ledger.VerifyExport(func() iter.Seq2[[]byte, error] {
+		return ledger.Export(func() iter.Seq2[[]byte, error] {
 			_, err := f.Seek(0, io.SeekStart)
 			return lines(f, err)
-		}, head)
+		}).Verify(head)
 	}
 	s, err := o.Store.openLog(ctx, o.IO)
 	if err != nil {

@@ -37,7 +37,7 @@ func TestSteps(t *testing.T) {
 	if !strings.Contains(string(policy), "  - run npm run build\n") || !strings.Contains(string(policy), "# they stay") || !strings.Contains(string(code), "item.quantity") {
 		t.Errorf("%s\n%s", policy, code)
 	}
-	if v, err := ledger.VerifyStore(ctx, r.Store, ledger.Hash{}); err != nil || v.Records < 15 {
+	if v, err := r.Store.Verify(ctx, ledger.Hash{}); err != nil || v.Records < 15 {
 		t.Errorf("%+v %v", v, err)
 	}
 }

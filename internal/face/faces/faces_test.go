@@ -303,10 +303,7 @@ func TestFaces(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", "")
 	t.Setenv("XDG_CONFIG_HOME", "")
 	work := gathered(t, home)
-	mask, err := ledger.NewMasker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mask := ledger.NewMasker(nil)
 	asked := map[string]int{}
 	selves := 0
 	for _, w := range work {

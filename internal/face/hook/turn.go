@@ -18,6 +18,7 @@ import (
 	"github.com/obstat/obstat/internal/face/remote"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/ledger/logfile"
 	"github.com/obstat/obstat/store"
 )
 
@@ -129,7 +130,7 @@ func (t *turn) serve(o *gate.Options, terms *gate.Terms) error {
 	if strings.TrimSuffix(j.URL, "/") != strings.TrimSuffix(url, "/") {
 		return fmt.Errorf("this machine has joined %s, not %s", j.URL, url)
 	}
-	s, err := remote.Open(j, dir, o.Policy, ledger.NewFile(statedir.LedgerOf(t.db)))
+	s, err := remote.Open(j, dir, o.Policy, logfile.New(statedir.LedgerOf(t.db)))
 	if err != nil {
 		return err
 	}

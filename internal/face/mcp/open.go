@@ -16,6 +16,7 @@ import (
 	"github.com/obstat/obstat/internal/face/desk"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/ledger/logfile"
 	"github.com/obstat/obstat/policy"
 	"github.com/obstat/obstat/store"
 )
@@ -184,7 +185,7 @@ func agentSession() string {
 type journal struct {
 	station *Station
 	mu      sync.Mutex
-	file    *ledger.File
+	file    *logfile.File
 	armed   bool  // late is going to be called
 	failed  error // the disk has not taken the last records
 }

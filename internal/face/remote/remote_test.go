@@ -20,6 +20,7 @@ import (
 	"github.com/obstat/obstat/internal/face/server"
 	"github.com/obstat/obstat/internal/keep/memory"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/ledger/logfile"
 )
 
 const rules = `{"permission": {"bash": {"*": "ask", "rm *": "deny", "git status": "allow"}, "edit": "allow"}}`
@@ -65,7 +66,7 @@ func TestMachine(t *testing.T) {
 	if again, err := remote.Load(dir); err != nil || *again != *j {
 		t.Errorf("%+v %v", again, err)
 	}
-	local := ledger.NewFile(filepath.Join(dir, "obstat.ledger"))
+	local := logfile.New(filepath.Join(dir, "obstat.ledger"))
 	t.Cleanup(func() { local.Close() })
 	var settle func(context.Context, *obstat.Call, *obstat.Decision) (*gate.Settled, error)
 	machine := func(files gate.Source) *gate.Gate {
@@ -134,7 +135,7 @@ func TestMachine(t *testing.T) {
 	if sent < 4 {
 		t.Errorf("%d records of the machine are in the server's ledger", sent)
 	}
-	if _, err := ledger.VerifyStore(t.Context(), store, ledger.Hash{}); err != nil {
+	if _, err := store.Verify(t.Context(), ledger.Hash{}); err != nil {
 		t.Error(err)
 	}
 	at.Close()
@@ -218,7 +219,7 @@ func verdictOf(t *testing.T, dir string) (obstat.Verdict, string) {
 	must(t, err)
 	s, err := remote.Open(j, dir, write(t, `{"permission": {"bash": "allow"}}`), nil)
 	must(t, err)
-	log := ledger.NewFile(filepath.Join(t.TempDir(), "l"))
+	log := logfile.New(filepath.Join(t.TempDir(), "l"))
 	defer log.Close()
 	g, err := gate.Open(t.Context(), gate.Options{Policy: s, Ledger: log, NoStart: true, World: &obstat.Snapshot{}})
 	must(t, err)

@@ -279,7 +279,7 @@ func (s *swarm) check(store *postgres.Store) {
 			t.Errorf("%s was answered, and the ledger does not say so", id)
 		}
 	}
-	v, err := ledger.VerifyStore(ctx, store, ledger.Hash{})
+	v, err := store.Verify(ctx, ledger.Hash{})
 	if err != nil {
 		t.Error(err)
 	}

@@ -45,7 +45,7 @@ func (s *Store) Append(_ context.Context, records ...*ledger.Record) error {
 		if err := r.Seal(head.Seq, head.Hash); err != nil {
 			return err
 		}
-		head = ledger.Head{Seq: r.Seq, Hash: r.Hash}
+		head = r.Head()
 	}
 	for _, r := range records {
 		c := *r
@@ -78,6 +78,17 @@ func (s *Store) Records(_ context.Context, q ledger.Query) iter.Seq2[*ledger.Rec
 	}
 }
 
+// Verify verifies the chain.
+func (s *Store) Verify(ctx context.Context, head ledger.Hash, known ...ledger.Head) (ledger.Verified, error) {
+	return ledger.Verify(func(yield func([]byte, error) bool) {
+		for r := range s.Records(ctx, ledger.Query{}) {
+			if !yield(r.Encode()) {
+				return
+			}
+		}
+	}, head, known...)
+}
+
 // Head returns the end of the chain.
 func (s *Store) Head(context.Context) (ledger.Head, error) {
 	s.mu.Lock()
@@ -97,7 +108,7 @@ func (s *Store) Trim(_ context.Context, before time.Time) (int, error) {
 		return 0, nil
 	}
 	last := s.records[n-1]
-	cut, err := ledger.NewCut(ledger.Head{Seq: last.Seq, Hash: last.Hash}, s.records[len(s.records)-1].Time)
+	cut, err := ledger.NewCut(last.Head(), s.records[len(s.records)-1].Time)
 	if err == nil {
 		err = cut.Seal(s.head.Seq, s.head.Hash)
 	}
@@ -105,7 +116,7 @@ func (s *Store) Trim(_ context.Context, before time.Time) (int, error) {
 		return 0, err
 	}
 	s.records = append(slices.Clone(s.records[n:]), cut)
-	s.head = ledger.Head{Seq: cut.Seq, Hash: cut.Hash}
+	s.head = cut.Head()
 	return n, nil
 }
 

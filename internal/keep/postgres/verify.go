@@ -83,7 +83,7 @@ func (s *Store) Verify(ctx context.Context, head ledger.Hash, known ...ledger.He
 	var out, total ledger.Verified
 	found := head == ledger.Hash{}
 	for i, name := range slices.Sorted(maps.Keys(heads)) {
-		v, err := ledger.VerifyLines(watch(s.lines(ctx, name), head, &found), ledger.Hash{}, heads[name]...)
+		v, err := ledger.Verify(watch(s.lines(ctx, name), head, &found), ledger.Hash{}, heads[name]...)
 		if err != nil {
 			return v, fmt.Errorf("the chain of replica %s: %w", name, err)
 		}

@@ -62,7 +62,7 @@ func BenchmarkVerify(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := ledger.VerifyStore(context.Background(), s, ledger.Hash{}); err != nil {
+		if _, err := s.Verify(context.Background(), ledger.Hash{}); err != nil {
 			b.Fatal(err)
 		}
 	}

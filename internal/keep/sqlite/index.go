@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/ledger/logfile"
 )
 
 const (
@@ -72,7 +73,7 @@ func (s *Store) catchUpNow(ctx context.Context) error {
 // A pass brings the index up to date once.
 type pass struct {
 	s       *Store
-	view    *ledger.View
+	view    *logfile.View
 	head    ledger.Head // of the last record to index
 	end     int64       // offset behind it
 	fed     ledger.Head

@@ -44,7 +44,7 @@ func all(t *testing.T, s *sqlite.Store) string {
 
 func verified(t *testing.T, s *sqlite.Store) error {
 	t.Helper()
-	_, err := ledger.VerifyStore(t.Context(), s, ledger.Hash{})
+	_, err := s.Verify(t.Context(), ledger.Hash{})
 	return err
 }
 

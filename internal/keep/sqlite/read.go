@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/ledger/logfile"
 )
 
 // Head returns the end of the chain.
@@ -44,7 +45,7 @@ func (s *Store) Records(ctx context.Context, q ledger.Query) iter.Seq2[*ledger.R
 		defer rows.Close()
 		for rows.Next() {
 			r, err := read(rows, v)
-			if errors.Is(err, ledger.ErrTrimmed) {
+			if errors.Is(err, logfile.ErrTrimmed) {
 				continue
 			}
 			if !yield(r, err) || err != nil {
@@ -59,7 +60,7 @@ func (s *Store) Records(ctx context.Context, q ledger.Query) iter.Seq2[*ledger.R
 
 // read returns the record of a row. One that was edited is shown as it is:
 // verifying tells.
-func read(rows *sql.Rows, v *ledger.View) (*ledger.Record, error) {
+func read(rows *sql.Rows, v *logfile.View) (*ledger.Record, error) {
 	var at int64
 	if err := rows.Scan(&at); err != nil {
 		return nil, err

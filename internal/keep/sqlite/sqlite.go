@@ -28,6 +28,7 @@ import (
 	"github.com/obstat/obstat/internal/keep/docs"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/ledger/logfile"
 )
 
 //go:embed schema.sql
@@ -40,7 +41,7 @@ const applicationID = 0x0b57a7
 // Store is a ledger file and its open database. Several processes may share one.
 type Store struct {
 	path string
-	log  *ledger.File
+	log  *logfile.File
 
 	// SQLite has one writer. Goroutines of this process wait for mu: waiting for
 	// SQLite's own lock is done with sleeping.
@@ -98,13 +99,13 @@ func Open(ctx context.Context, path string) (*Store, error) {
 // is sent away at once.
 const patience = 10 * time.Second
 
-func newLog(path string, getenv func(string) string) *ledger.File {
-	return ledger.NewFile(statedir.LedgerOf(path), statedir.Heads(path, getenv)...)
+func newLog(path string, getenv func(string) string) *logfile.File {
+	return logfile.New(statedir.LedgerOf(path), statedir.Heads(path, getenv)...)
 }
 
 // Log returns the ledger file of the database at path, for processes that only
 // append and need no database. getenv reads the environment.
-func Log(path string, getenv func(string) string) (*ledger.File, error) {
+func Log(path string, getenv func(string) string) (*logfile.File, error) {
 	f := newLog(path, getenv)
 	if _, err := os.Stat(f.Path()); err == nil {
 		return f, nil
@@ -124,7 +125,7 @@ func Exists(path string) bool {
 }
 
 // File returns the ledger file.
-func (s *Store) File() *ledger.File { return s.log }
+func (s *Store) File() *logfile.File { return s.log }
 
 // Files returns every file that belongs to the store.
 func (s *Store) Files() []string {

@@ -34,7 +34,7 @@ func TestTwoProcesses(t *testing.T) {
 			}
 		}
 	}
-	v, err := ledger.Verify(a.Records(context.Background(), ledger.Query{}), ledger.Hash{})
+	v, err := a.Verify(context.Background(), ledger.Hash{})
 	if err != nil || v.Records != 40 {
 		t.Fatalf("%+v %v", v, err)
 	}
@@ -110,7 +110,7 @@ func TestEditedColumns(t *testing.T) {
 			continue
 		}
 		var b *ledger.Break
-		if _, err := ledger.VerifyStore(context.Background(), s, ledger.Hash{}); !errors.As(err, &b) {
+		if _, err := s.Verify(context.Background(), ledger.Hash{}); !errors.As(err, &b) {
 			t.Errorf("%s: %v", edit, err)
 		}
 	}

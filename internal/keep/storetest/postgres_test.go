@@ -76,13 +76,13 @@ func TestReplicas(t *testing.T) {
 		must(t, db.QueryRow(ctx(), "SELECT chain FROM obstat_records WHERE kind = 'decision'::bytea GROUP BY chain ORDER BY count(*) DESC LIMIT 1").Scan(&chain))
 		anchored(t, b, chain, 6)
 		must(t, a.Close()) // it anchors nothing more
-		if _, err := ledger.VerifyStore(ctx(), b, ledger.Hash{}); err != nil {
+		if _, err := b.Verify(ctx(), ledger.Hash{}); err != nil {
 			t.Fatal(err)
 		}
 		_, err = db.Exec(ctx(), strings.ReplaceAll(change, "$1", "'"+chain+"'"))
 		must(t, err)
 		must(t, db.Close(ctx()))
-		_, err = ledger.VerifyStore(ctx(), b, ledger.Hash{})
+		_, err = b.Verify(ctx(), ledger.Hash{})
 		if (err != nil) != (name != "") {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -262,7 +262,7 @@ func TestPostgresReader(t *testing.T) {
 			}
 		}
 	}
-	if v, err := ledger.VerifyExport(lines, ledger.Hash{}); err != nil || v.Records != 7 {
+	if v, err := ledger.Export(lines).Verify(ledger.Hash{}); err != nil || v.Records != 7 {
 		t.Errorf("%+v %v", v, err)
 	}
 	chains := 0

@@ -94,7 +94,7 @@ func fill(t *testing.T, s ledger.Store, n int) {
 
 func verify(t *testing.T, s ledger.Store) ledger.Verified {
 	t.Helper()
-	v, err := ledger.VerifyStore(ctx(), s, ledger.Hash{})
+	v, err := s.Verify(ctx(), ledger.Hash{})
 	must(t, err)
 	head, err := s.Head(ctx())
 	must(t, err)

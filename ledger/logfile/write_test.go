@@ -1,4 +1,4 @@
-package ledger_test
+package logfile_test
 
 import (
 	"errors"
@@ -10,23 +10,19 @@ import (
 	"testing"
 
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/ledger/logfile"
 )
 
 // TestWrite: a record is in the file when Write returns, and its head is kept when Sync
 // does; appends go on behind it.
 func TestWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.ledger")
-	f := ledger.NewFile(path)
+	f := logfile.New(path)
 	for i := range 5 {
 		if err := f.Write(t.Context(), record(i)); err != nil {
 			t.Fatal(err)
 		}
-		n := 0
-		for _, err := range ledger.NewFile(path).Forward(0) {
-			if n++; err != nil {
-				t.Fatal(err)
-			}
-		}
+		n := len(all(t, logfile.New(path), ledger.Query{}))
 		if n != 2*i+1 {
 			t.Errorf("%d records after write %d", n, i)
 		}
@@ -56,7 +52,7 @@ func TestWrite(t *testing.T) {
 func TestSyncBesides(t *testing.T) {
 	for range 20 {
 		dir := t.TempDir()
-		f := ledger.NewFile(filepath.Join(dir, "x.ledger"))
+		f := logfile.New(filepath.Join(dir, "x.ledger"))
 		var wg sync.WaitGroup
 		for i := range 4 {
 			wg.Go(func() {

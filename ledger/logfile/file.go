@@ -1,4 +1,10 @@
-package ledger
+// Package logfile keeps a ledger in a file: one sealed record a line, which any
+// number of processes append to and read, and the head files that show when the file
+// was shortened or replaced.
+//
+// It owns the file's format, its locks and its durability. The form of a record and
+// the chain are package ledger's.
+package logfile
 
 import (
 	"context"
@@ -8,6 +14,8 @@ import (
 	"os"
 	"runtime"
 	"sync"
+
+	"github.com/obstat/obstat/ledger"
 )
 
 // A File is the ledger on disk: one file with one sealed record a line, which
@@ -20,7 +28,7 @@ import (
 //
 // The end of the chain is also kept apart from the file, in the head files: a
 // file that was shortened, deleted or written anew does not lead to the record
-// that is named there. Appending to such a file adds a [Damage] record first.
+// that is named there. Appending to such a file adds a [ledger.Damage] record first.
 type File struct {
 	path  string
 	heads []*headFile // the first is beside the ledger
@@ -41,12 +49,12 @@ type File struct {
 	buf   []byte
 }
 
-var _ Store = (*File)(nil)
+var _ ledger.Store = (*File)(nil)
 
-// NewFile returns the ledger at a path. It opens nothing: the first use does, and
+// New returns the ledger at a path. It opens nothing: the first use does, and
 // the first Append makes the file. The last known head is kept in path+".head",
 // and in the files named by heads as far as those can be written.
-func NewFile(path string, heads ...string) *File {
+func New(path string, heads ...string) *File {
 	return &File{path: path, heads: headFiles(append([]string{path + ".head"}, heads...)),
 		queue: make(chan *pending, maxBatch), token: make(chan struct{}, 1), closed: make(chan struct{})}
 }
@@ -59,29 +67,26 @@ func (f *File) Files() []string { return append([]string{f.path}, f.headPaths().
 
 // A pending is an append that waits for its commit.
 type pending struct {
-	drafts []*Draft
+	drafts []*ledger.Draft
 	err    chan error
 }
 
 // maxBatch is how many appends are committed together at most.
 const maxBatch = 256
 
-// ErrClosed is the error of appending to a store that is closed.
-var ErrClosed = errors.New("the store is closed")
-
 // Append seals records behind the last one and returns once they will survive a
 // crash; then each knows its Seq, Prev, Hash and Offset. Appends of several
 // goroutines are committed together. On an error none of them is in the file.
-func (f *File) Append(ctx context.Context, records ...*Record) error {
+func (f *File) Append(ctx context.Context, records ...*ledger.Record) error {
 	// Encoding is every caller's own work; one of them commits.
-	drafts, err := Drafts(records)
+	drafts, err := ledger.Drafts(records)
 	if err != nil {
 		return err
 	}
 	p := &pending{drafts, make(chan error, 1)}
 	select {
 	case <-f.closed:
-		return ErrClosed
+		return ledger.ErrClosed
 	default:
 	}
 	select {
@@ -90,7 +95,7 @@ func (f *File) Append(ctx context.Context, records ...*Record) error {
 		select {
 		case f.queue <- p:
 		case <-f.closed:
-			return ErrClosed
+			return ledger.ErrClosed
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -120,8 +125,8 @@ func (f *File) Append(ctx context.Context, records ...*Record) error {
 // Write is the first half of an Append: the records are in the file when it returns, so
 // that the end of this process cannot lose them; [File.Sync] has them survive the
 // machine's. It is for a caller that has other work to do meanwhile.
-func (f *File) Write(ctx context.Context, records ...*Record) error {
-	drafts, err := Drafts(records)
+func (f *File) Write(ctx context.Context, records ...*ledger.Record) error {
+	drafts, err := ledger.Drafts(records)
 	if err != nil {
 		return err
 	}
@@ -131,7 +136,7 @@ func (f *File) Write(ctx context.Context, records ...*Record) error {
 	defer func() { <-f.token }()
 	select {
 	case <-f.closed:
-		return ErrClosed
+		return ledger.ErrClosed
 	default:
 	}
 	_, err = f.writeOut([]*pending{{drafts: drafts}})
@@ -239,8 +244,9 @@ func (f *File) writeOut(batch []*pending) (before kept, err error) {
 		for _, d := range p.drafts {
 			last.at = before.end + int64(len(buf))
 			buf = append(d.AppendSeal(buf, last.Head), '\n')
-			last.Head, last.end = Head{d.r.Seq, d.r.Hash}, before.end+int64(len(buf))
-			d.r.Offset = last.at
+			r := d.Record()
+			last.Head, last.end = r.Head(), before.end+int64(len(buf))
+			r.Offset = last.at
 		}
 	}
 	if f.buf = buf; cap(buf) > 1<<20 {
@@ -299,7 +305,9 @@ func (f *File) takeBack(before kept) error {
 
 const (
 	minRoom = 64 << 10
-	maxRoom = 512 << 10 // what is written ahead is flushed with the next record: 4 MiB took 4 to 6 ms, 512 KiB less than one
+	// Zeros written ahead are flushed with the next record: 4 MiB took 4 to 6 ms, 512 KiB
+	// less than one.
+	maxRoom = 512 << 10
 )
 
 // makeRoom writes zeros up to an offset and some more: as much as this process
@@ -348,21 +356,21 @@ func (f *File) take(ctx context.Context) error {
 // End returns the end of the chain and the offset behind its last record. All
 // records before it are durable. A file that is not there is an
 // [fs.ErrNotExist].
-func (f *File) End(ctx context.Context) (Head, int64, error) {
+func (f *File) End(ctx context.Context) (ledger.Head, int64, error) {
 	if err := f.take(ctx); err != nil {
-		return Head{}, 0, err
+		return ledger.Head{}, 0, err
 	}
 	defer func() { <-f.token }()
 	if _, err := os.Stat(f.path); err != nil {
-		return Head{}, 0, err
+		return ledger.Head{}, 0, err
 	}
 	if err := f.lock(); err != nil {
-		return Head{}, 0, f.named(err)
+		return ledger.Head{}, 0, f.named(err)
 	}
 	f.unlock()
 	if f.dirty {
 		if err := f.durable(); err != nil {
-			return Head{}, 0, f.named(err)
+			return ledger.Head{}, 0, f.named(err)
 		}
 	}
 	return f.last.Head, f.last.end, nil

@@ -1,6 +1,6 @@
 //go:build !windows && (!unix || aix || solaris)
 
-package ledger
+package logfile
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package ledger
+package logfile
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/obstat/obstat/ledger"
 )
 
 // catchUp reads the records of other processes since this one looked last, and
@@ -45,12 +47,12 @@ func (f *File) look() error {
 	if err != nil {
 		return err
 	}
-	var notes []*Record
+	var notes []*ledger.Record
 	if !found {
 		notes = append(notes, lost(known.Head, last.Head))
 		f.force = true
 	} else if gone && last.Seq > 0 {
-		notes = append(notes, Broken("the file that the last known head is kept in was gone: records may be missing here"))
+		notes = append(notes, ledger.Broken(headGone+": records may be missing here"))
 	}
 	f.dirty = f.dirty || last != known
 	f.last, f.fresh = last, false
@@ -63,13 +65,15 @@ func (f *File) look() error {
 		if err := zero(f.view.f, from, from+int64(len(torn))); err != nil {
 			return err
 		}
-		notes = append(notes, Torn(bytes.Trim(torn, "\x00")))
+		notes = append(notes, tornRecord(bytes.Trim(torn, "\x00")))
 	}
 	return f.note(notes)
 }
 
+const headGone = "the file that the last known head is kept in was gone"
+
 // note appends records about the file itself; the next durable makes them so.
-func (f *File) note(notes []*Record) error {
+func (f *File) note(notes []*ledger.Record) error {
 	for _, r := range notes {
 		d, err := r.Draft()
 		if err != nil {
@@ -79,7 +83,7 @@ func (f *File) note(notes []*Record) error {
 		if err := f.put(line); err != nil {
 			return err
 		}
-		f.last = kept{Head{r.Seq, r.Hash}, f.last.end, f.last.end + int64(len(line))}
+		f.last = kept{r.Head(), f.last.end, f.last.end + int64(len(line))}
 		f.dirty = true
 	}
 	return nil
@@ -103,42 +107,31 @@ func leftover(f *os.File, from, size int64) ([]byte, error) {
 // A damageDetail describes damage: the bytes that were cut off behind the last
 // whole record, or the record that was known to be there and is not.
 type damageDetail struct {
-	Bytes  int    `json:"bytes,omitempty"`
-	SHA256 string `json:"sha256,omitempty"`
-	Lost   *Head  `json:"lost,omitempty"`
+	Bytes  int          `json:"bytes,omitempty"`
+	SHA256 string       `json:"sha256,omitempty"`
+	Lost   *ledger.Head `json:"lost,omitempty"`
 }
 
-// broken is the Verdict of a Damage record that verifying the chain reports.
-const broken = "broken"
-
-// Torn is the record of bytes that a crash left behind the last record, and that
+// tornRecord is the record of bytes that a crash left behind the last record, and that
 // were cut off.
-func Torn(torn []byte) *Record {
+func tornRecord(torn []byte) *ledger.Record {
 	sum := sha256.Sum256(torn)
-	detail, _ := json.Marshal(damageDetail{Bytes: len(torn), SHA256: hex.EncodeToString(sum[:])}) // numbers and text: it can be written
-	return &Record{Time: time.Now(), Kind: Damage, Detail: detail, Reason: "a record that was never acknowledged was cut off: the process that wrote it died"}
+	detail, _ := json.Marshal(damageDetail{Bytes: len(torn), SHA256: hex.EncodeToString(sum[:])}) // numbers and text
+	return &ledger.Record{Time: time.Now(), Kind: ledger.Damage, Detail: detail,
+		Reason: "a record that was never acknowledged was cut off: the process that wrote it died"}
 }
 
 // lost is the record of a head that was kept and that the file does not lead to.
-func lost(known, end Head) *Record {
+func lost(known, end ledger.Head) *ledger.Record {
 	reason := fmt.Sprintf("record %d was known to be here and is not: the file ends with record %d", known.Seq, end.Seq)
 	if end.Seq >= known.Seq {
-		reason = fmt.Sprintf("record %d is not the one that was known: it or one before it was changed, and what follows was sealed anew", known.Seq)
+		reason = fmt.Sprintf("record %d is not the one that was known: it or one before it was changed, "+
+			"and what follows was sealed anew", known.Seq)
 	}
-	r := Broken(reason)
+	r := ledger.Broken(reason)
 	r.Detail, _ = json.Marshal(damageDetail{Lost: &known}) // numbers and text: it can be written
 	return r
 }
-
-// Broken is the record of something that a crash cannot have done to the file:
-// verifying the chain reports it.
-func Broken(reason string) *Record {
-	return &Record{Time: time.Now(), Kind: Damage, Verdict: broken, Reason: reason}
-}
-
-// IsBroken tells whether a record says that something was done to the file which no
-// crash can do, such as putting an older copy in its place.
-func IsBroken(r *Record) bool { return r.Kind == Damage && r.Verdict == broken && !r.Elsewhere() }
 
 // create makes the head file and then the ledger. Of several processes that do so
 // at once one wins.
@@ -146,7 +139,7 @@ func (f *File) create() error {
 	if err := f.makeHead(); err != nil {
 		return err
 	}
-	_, _, err := f.build(Head{}, 0, func(func([]byte, error) bool) {}, nil, false)
+	_, err := f.build(ledger.Head{}, 0, func(func([]byte, error) bool) {}, nil, false)
 	return err
 }
 
@@ -163,18 +156,17 @@ func (f *File) makeHead() error {
 	return errors.Join(err, h.Sync(), h.Close())
 }
 
-// place gives a file its name. Unless replace is set, a file that is there stays,
-// and placed is false.
-func place(tmp, path string, replace bool) (placed bool, err error) {
+// place gives a file its name. Unless replace is set, a file that is there stays.
+func place(tmp, path string, replace bool) (err error) {
 	if replace {
 		err = os.Rename(tmp, path)
 	} else if err = os.Link(tmp, path); errors.Is(err, fs.ErrExist) {
-		return false, nil // another process was first
+		return nil // another process was first
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
-	return true, syncDir(filepath.Dir(path))
+	return syncDir(filepath.Dir(path))
 }
 
 // maxWait is how long a lock is waited for: a process holds it for one write,

@@ -1,9 +1,10 @@
-package ledger
+package logfile
 
 import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"os"
 	"slices"
 	"strconv"
+
+	"github.com/obstat/obstat/ledger"
 )
 
 // A View reads the file as it was opened: after [File.Trim] it still has the
@@ -21,9 +24,9 @@ import (
 type View struct {
 	f     *os.File
 	id    os.FileInfo
-	first Head  // the first record follows this one
-	start int64 // position of the first record in f
-	base  int64 // offset of f's first byte
+	first ledger.Head // the first record follows this one
+	start int64       // position of the first record in f
+	base  int64       // offset of f's first byte
 }
 
 // fileVersion is the version of the file's header and of how its lines follow
@@ -42,7 +45,7 @@ const (
 // appendFileHeader appends the first line of a file: which record the first one
 // follows, and the offset of the file's first byte, in digits whose number does
 // not depend on it.
-func appendFileHeader(b []byte, after Head, base int64) []byte {
+func appendFileHeader(b []byte, after ledger.Head, base int64) []byte {
 	b = append(b, headerPrefix+"1"+headerSeq...)
 	b = strconv.AppendUint(b, after.Seq, 10)
 	b = append(append(b, headerHash...), after.Hash.String()...)
@@ -50,35 +53,34 @@ func appendFileHeader(b []byte, after Head, base int64) []byte {
 	return append(b, headerEnd...)
 }
 
-// readFileHeader reads the first line of a file.
+// readFileHeader reads the first line of a file, which has to be as appendFileHeader
+// writes it.
 func (v *View) readFileHeader() error {
 	buf := make([]byte, maxHeader)
 	n, err := v.f.ReadAt(buf, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	bad := fmt.Errorf("%w: it has no header", ErrNotOurs)
-	rest, ok := bytes.CutPrefix(buf[:n], []byte(headerPrefix))
-	version, rest, isNumber := cutUint(rest)
-	if !ok || !isNumber || version == 0 {
-		return bad
+	line, _, _ := bytes.Cut(buf[:n], []byte("\n"))
+	var h struct {
+		Seq  uint64
+		Hash ledger.Hash
+		Base string
+	}
+	var version uint64
+	if rest, ok := bytes.CutPrefix(line, []byte(headerPrefix)); ok {
+		_, _ = fmt.Sscan(string(rest), &version) // what is no number is no header
 	}
 	if version > fileVersion {
-		return fmt.Errorf("%w (file format %d; this one knows %d)", ErrNewer, version, fileVersion)
+		return fmt.Errorf("%w (file format %d; this one knows %d)", ledger.ErrNewer, version, fileVersion)
 	}
-	var base uint64
-	rest, ok = bytes.CutPrefix(rest, []byte(headerSeq))
-	v.first.Seq, rest, isNumber = cutUint(rest)
-	rest, hasHash := bytes.CutPrefix(rest, []byte(headerHash))
-	if !ok || !isNumber || !hasHash || len(rest) < hexLen || !unhex(&v.first.Hash, rest[:hexLen]) {
-		return bad
+	_ = json.Unmarshal(line, &h)                 // what cannot be read is written differently
+	base, _ := strconv.ParseUint(h.Base, 10, 62) // a bad number is written differently
+	v.first, v.base = ledger.Head{Seq: h.Seq, Hash: h.Hash}, int64(base)
+	header := appendFileHeader(nil, v.first, v.base)
+	if v.start = int64(len(header)); !bytes.HasPrefix(buf[:n], header) {
+		return fmt.Errorf("%w: it has no header", ledger.ErrNotOurs)
 	}
-	rest, ok = bytes.CutPrefix(rest[hexLen:], []byte(headerBase))
-	base, rest, isNumber = cutUint(rest)
-	if !ok || !isNumber || base > 1<<62 || !bytes.HasPrefix(rest, []byte(headerEnd)) {
-		return bad
-	}
-	v.base, v.start = int64(base), int64(n-len(rest)+len(headerEnd))
 	return nil
 }
 
@@ -89,7 +91,7 @@ func openView(path string, flag int) (*View, error) {
 	}
 	v := &View{f: f}
 	if v.id, err = f.Stat(); err == nil && !v.id.Mode().IsRegular() {
-		err = fmt.Errorf("%w: it is no regular file", ErrNotOurs)
+		err = fmt.Errorf("%w: it is no regular file", ledger.ErrNotOurs)
 	}
 	if err == nil {
 		err = v.readFileHeader()
@@ -115,20 +117,20 @@ func (v *View) Close() error { return v.f.Close() }
 
 // First returns the record that the view's first one follows: the zero Head, or
 // the last that retention took out.
-func (v *View) First() Head { return v.first }
+func (v *View) First() ledger.Head { return v.first }
 
 // Ends tells whether a record ends at an offset, and so whether the file still
 // begins with the records that were read up to there. The zero Head ends where the file
 // begins.
-func (v *View) Ends(h Head, offset int64) bool {
-	if h == (Head{}) {
+func (v *View) Ends(h ledger.Head, offset int64) bool {
+	if h == (ledger.Head{}) {
 		return offset == 0
 	}
 	if h == v.first {
 		return true
 	}
 	for l, err := range v.back(offset) {
-		s, serr := unseal(l.Text)
+		s, serr := ledger.Unseal(l.Text)
 		return err == nil && serr == nil && s.Head == h
 	}
 	return false
@@ -194,7 +196,7 @@ func readLine(in *bufio.Reader, long *[]byte) ([]byte, error) {
 }
 
 // maxLine bounds a line; a record is at most half as long.
-const maxLine = 2 * maxRecord
+const maxLine = 2 * ledger.MaxRecord
 
 // ErrTrimmed is the error of reading a record that retention took out.
 var ErrTrimmed = errors.New("the record was taken out by retention")
@@ -212,9 +214,9 @@ func (v *View) LineAt(offset int64) ([]byte, error) {
 			return nil, err
 		}
 		if i := bytes.IndexByte(buf[:got], '\n'); i >= 0 {
-			s, err := unseal(buf[:i])
-			if err == nil && !s.holds() {
-				err = &Break{Seq: s.Seq, What: edited, Msg: noHash}
+			s, err := ledger.Unseal(buf[:i])
+			if err == nil {
+				err = s.Check()
 			}
 			return buf[:i], err
 		}
@@ -222,47 +224,26 @@ func (v *View) LineAt(offset int64) ([]byte, error) {
 			break
 		}
 	}
-	return nil, fmt.Errorf("%w: no record begins at %d", errLine, offset)
+	return nil, fmt.Errorf("no record begins at %d", offset)
 }
 
-// ReadAt returns the record at an offset after checking its own hash, not its
-// place in the chain.
-func (v *View) ReadAt(offset int64) (*Record, error) {
-	line, err := v.LineAt(offset)
-	if err != nil {
-		return nil, err
-	}
-	return decodeAt(line, offset)
-}
-
-func decodeAt(line []byte, offset int64) (*Record, error) {
-	r, err := Decode(line)
+func decodeAt(line []byte, offset int64) (*ledger.Record, error) {
+	r, err := ledger.Decode(line)
 	if err == nil {
 		r.Offset = offset
 	}
 	return r, err
 }
 
-// ReadAt returns the record at an offset after checking its own hash.
-func (f *File) ReadAt(offset int64) (*Record, error) {
-	v, err := f.View()
-	if err != nil {
-		return nil, err
-	}
-	defer v.Close()
-	r, err := v.ReadAt(offset)
-	return r, f.named(err)
-}
-
-// Forward yields the records from an offset on; zero is the first record. A file
+// forward yields the records from an offset on; zero is the first record. A file
 // that is not there has none.
-func (f *File) Forward(from int64) iter.Seq2[*Record, error] {
+func (f *File) forward(from int64) iter.Seq2[*ledger.Record, error] {
 	return f.read(func(v *View) (iter.Seq2[Line, error], error) { return v.Lines(from), nil })
 }
 
-// Backward yields the records from the newest to the oldest. A file that is not
+// backward yields the records from the newest to the oldest. A file that is not
 // there has none.
-func (f *File) Backward() iter.Seq2[*Record, error] {
+func (f *File) backward() iter.Seq2[*ledger.Record, error] {
 	return f.read(func(v *View) (iter.Seq2[Line, error], error) {
 		last, err := f.lastOf(v)
 		return v.back(last.end), err
@@ -282,7 +263,7 @@ const maxRecent = 1 << 20
 // Recent yields those of the newest n records that hold a text, such as `"suggested":`,
 // from the newest to the oldest. The others are not decoded, and of a ledger with
 // huge records only the last megabyte is read: a hook can afford it for every call.
-func (f *File) Recent(n int, text string) iter.Seq2[*Record, error] {
+func (f *File) Recent(n int, text string) iter.Seq2[*ledger.Record, error] {
 	return f.read(func(v *View) (iter.Seq2[Line, error], error) {
 		last, err := f.lastOf(v)
 		return func(yield func(Line, error) bool) {
@@ -300,8 +281,8 @@ func (f *File) Recent(n int, text string) iter.Seq2[*Record, error] {
 }
 
 // read decodes the lines that pick returns.
-func (f *File) read(pick func(*View) (iter.Seq2[Line, error], error)) iter.Seq2[*Record, error] {
-	return func(yield func(*Record, error) bool) {
+func (f *File) read(pick func(*View) (iter.Seq2[Line, error], error)) iter.Seq2[*ledger.Record, error] {
+	return func(yield func(*ledger.Record, error) bool) {
 		v, err := f.View()
 		if errors.Is(err, fs.ErrNotExist) {
 			return
@@ -317,7 +298,7 @@ func (f *File) read(pick func(*View) (iter.Seq2[Line, error], error)) iter.Seq2[
 			return
 		}
 		for l, err := range lines {
-			var r *Record
+			var r *ledger.Record
 			if err == nil {
 				r, err = decodeAt(l.Text, l.Offset)
 			}
@@ -335,7 +316,7 @@ func (v *View) back(end int64) iter.Seq2[Line, error] {
 		stop := end - v.base
 		for n := int64(4 << 10); stop > v.start || len(buf) > 0; n = min(4*n, 1<<20) {
 			if len(buf) > maxLine {
-				yield(Line{}, fmt.Errorf("%w: a line has more than %d bytes", ErrNotOurs, maxLine))
+				yield(Line{}, fmt.Errorf("%w: a line has more than %d bytes", ledger.ErrNotOurs, maxLine))
 				return
 			}
 			if n = min(n, stop-v.start); n > 0 {
@@ -366,11 +347,11 @@ func (v *View) back(end int64) iter.Seq2[Line, error] {
 // all of the file is read.
 func (v *View) tail(known kept) (last kept, found bool, err error) {
 	last = kept{v.first, 0, v.start + v.base}
-	var r Record
+	var r ledger.Record
 	if found = known.Seq <= v.first.Seq; !found {
 		if line, more := v.has(known); line != nil {
 			last, found = known, true
-			if err := ReadHeader(&r, line); errors.Is(err, ErrNewer) || !more {
+			if err := ledger.ReadHeader(&r, line); errors.Is(err, ledger.ErrNewer) || !more {
 				return last, found, newer(err)
 			}
 		}
@@ -380,11 +361,11 @@ func (v *View) tail(known kept) (last kept, found bool, err error) {
 			return last, found, err
 		}
 		// A line that is no record keeps its place, so that verifying shows it.
-		switch err := ReadHeader(&r, l.Text); {
-		case errors.Is(err, ErrNewer):
+		switch err := ledger.ReadHeader(&r, l.Text); {
+		case errors.Is(err, ledger.ErrNewer):
 			return last, found, err
 		case err == nil:
-			last.Head = Head{r.Seq, r.Hash}
+			last.Head = r.Head()
 			found = found || last.Head == known.Head
 		}
 		last.at, last.end = l.Offset, l.End()
@@ -394,7 +375,7 @@ func (v *View) tail(known kept) (last kept, found bool, err error) {
 
 // newer returns err if it is that of a newer version.
 func newer(err error) error {
-	if errors.Is(err, ErrNewer) {
+	if errors.Is(err, ledger.ErrNewer) {
 		return err
 	}
 	return nil
@@ -413,21 +394,21 @@ func (v *View) has(k kept) (line []byte, more bool) {
 		return nil, false
 	}
 	line = buf[:n-1]
-	s, err := unseal(line)
-	if err != nil || s.Seq != k.Seq || s.Hash != k.Hash || !s.holds() {
+	s, err := ledger.Unseal(line)
+	if err != nil || s.Seq != k.Seq || s.Hash != k.Hash || s.Check() != nil {
 		return nil, false
 	}
 	return line, buf[n] != 0
 }
 
 // Records yields the records that q asks for, reading all of the file.
-func (f *File) Records(ctx context.Context, q Query) iter.Seq2[*Record, error] {
-	return func(yield func(*Record, error) bool) {
-		all := f.Forward(0)
+func (f *File) Records(ctx context.Context, q ledger.Query) iter.Seq2[*ledger.Record, error] {
+	return func(yield func(*ledger.Record, error) bool) {
+		all := f.forward(0)
 		if q.Limit > 0 {
-			all = f.Backward()
+			all = f.backward()
 		}
-		var newest []*Record // those that are wanted, where there is a limit
+		var newest []*ledger.Record // those that are wanted, where there is a limit
 		for r, err := range all {
 			if err == nil {
 				err = ctx.Err()
@@ -458,13 +439,13 @@ func (f *File) Records(ctx context.Context, q Query) iter.Seq2[*Record, error] {
 }
 
 // Head returns the end of the chain; the zero Head where there is no file.
-func (f *File) Head(context.Context) (Head, error) {
+func (f *File) Head(context.Context) (ledger.Head, error) {
 	v, err := f.View()
 	if errors.Is(err, fs.ErrNotExist) {
-		return Head{}, nil
+		return ledger.Head{}, nil
 	}
 	if err != nil {
-		return Head{}, err
+		return ledger.Head{}, err
 	}
 	defer v.Close()
 	last, err := f.lastOf(v)

@@ -1,6 +1,6 @@
 //go:build unix && !aix && !solaris
 
-package ledger
+package logfile
 
 import (
 	"os"

@@ -1,8 +1,9 @@
-package ledger_test
+package logfile_test
 
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,8 +13,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/ledger/logfile"
 )
 
 // TestMain lets the test binary be a process that appends: OBSTAT_APPEND names
@@ -24,7 +28,7 @@ func TestMain(m *testing.M) {
 		fmt.Sscan(os.Getenv("OBSTAT_COUNT"), &n)
 		for i := range n {
 			// As a hook does: open, append one, end.
-			f := ledger.NewFile(path)
+			f := logfile.New(path)
 			if err := f.Append(context.Background(), record(i)); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
@@ -36,7 +40,48 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func appendAll(t testing.TB, f *ledger.File, n int) (out []*ledger.Record) {
+var start = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+
+func record(i int) *ledger.Record {
+	return &ledger.Record{Time: start.Add(time.Duration(i) * time.Second), Kind: ledger.Decision, Agent: "a", Session: fmt.Sprint("s", i%3), Tool: "Bash",
+		Input: json.RawMessage(`{"command":"make test && ls <x"}`), Verdict: "allow", Rule: "Bash(make *)", Pos: obstat.Pos{File: "p.json", Line: 3},
+		Reason: fmt.Sprint("record ", i), Nanos: 1200}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// all returns the records of a file that q asks for.
+func all(t testing.TB, f *logfile.File, q ledger.Query) (out []*ledger.Record) {
+	t.Helper()
+	for r, err := range f.Records(t.Context(), q) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// readAt reads the record at an offset of a file.
+func readAt(f *logfile.File, offset int64) (*ledger.Record, error) {
+	v, err := f.View()
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	line, err := v.LineAt(offset)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.Decode(line)
+}
+
+func appendAll(t testing.TB, f *logfile.File, n int) (out []*ledger.Record) {
 	t.Helper()
 	for i := range n {
 		r := record(i)
@@ -48,14 +93,14 @@ func appendAll(t testing.TB, f *ledger.File, n int) (out []*ledger.Record) {
 	return out
 }
 
-func newFile(t testing.TB, heads ...string) *ledger.File {
+func newFile(t testing.TB, heads ...string) *logfile.File {
 	t.Helper()
-	f := ledger.NewFile(filepath.Join(t.TempDir(), "obstat.ledger"), heads...)
+	f := logfile.New(filepath.Join(t.TempDir(), "obstat.ledger"), heads...)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
 
-func holds(t *testing.T, f *ledger.File, want int) {
+func holds(t *testing.T, f *logfile.File, want int) {
 	t.Helper()
 	v, err := f.Verify(t.Context(), ledger.Hash{})
 	if err != nil || int(v.Records) != want {
@@ -75,37 +120,24 @@ func TestFileRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	rs = append(rs, long)
-	again := ledger.NewFile(f.Path()) // as another process sees it
+	again := logfile.New(f.Path()) // as another process sees it
 	for _, r := range rs {
-		got, err := again.ReadAt(r.Offset)
-		if err != nil || got.Hash != r.Hash || got.Seq != r.Seq || got.Offset != r.Offset || got.Reason != r.Reason {
+		got, err := readAt(again, r.Offset)
+		if err != nil || got.Hash != r.Hash || got.Seq != r.Seq || got.Reason != r.Reason {
 			t.Fatalf("%d: %+v %v", r.Offset, got, err)
 		}
 	}
 	for _, at := range []int64{0, 1, rs[3].Offset + 1, rs[3].Offset - 1, 1 << 40} {
-		if r, err := again.ReadAt(at); err == nil {
+		if r, err := readAt(again, at); err == nil {
 			t.Errorf("a record at %d: %+v", at, r)
 		}
 	}
-	seq := uint64(10)
-	for r, err := range again.Forward(rs[9].Offset) {
-		if err != nil || r.Seq != seq {
-			t.Fatalf("%+v, want record %d: %v", r, seq, err)
-		}
-		seq++
+	if got := all(t, again, ledger.Query{After: 9}); len(got) != 43 || got[0].Seq != 10 || got[0].Offset != rs[9].Offset {
+		t.Errorf("%d records", len(got))
 	}
-	if seq != 53 {
-		t.Errorf("forward ends before record %d", seq)
+	if got := all(t, again, ledger.Query{Limit: 7}); len(got) != 7 || got[0].Seq != 46 || got[6].Seq != 52 {
+		t.Errorf("%d newest records", len(got))
 	}
-	for r, err := range again.Backward() {
-		if seq--; err != nil || r.Seq != seq {
-			t.Fatalf("%+v, want record %d: %v", r, seq, err)
-		}
-	}
-	if seq != 1 {
-		t.Errorf("backward ends with record %d", seq)
-	}
-	holds(t, again, 52)
 }
 
 func TestFileConcurrent(t *testing.T) {
@@ -233,7 +265,7 @@ func TestFileAttacks(t *testing.T) {
 			if _, err := f.Verify(t.Context(), ledger.Hash{}); !errors.As(err, &b) || b.What != tt.what {
 				t.Errorf("%v, want %s", err, tt.what)
 			}
-			next := ledger.NewFile(f.Path())
+			next := logfile.New(f.Path())
 			defer next.Close()
 			appendAll(t, next, 9)
 			if _, err := next.Verify(t.Context(), ledger.Hash{}); !errors.As(err, &b) {
@@ -263,12 +295,12 @@ func TestFileRewound(t *testing.T) {
 		}
 	}
 	var b *ledger.Break
-	other := ledger.NewFile(f.Path(), elsewhere)
+	other := logfile.New(f.Path(), elsewhere)
 	if _, err := other.Verify(t.Context(), ledger.Hash{}); !errors.As(err, &b) || b.What != "truncated" {
 		t.Errorf("%v", err)
 	}
 	appendAll(t, f, 1) // the process that wrote them
-	if _, err := ledger.NewFile(f.Path()).Verify(t.Context(), ledger.Hash{}); !errors.As(err, &b) {
+	if _, err := logfile.New(f.Path()).Verify(t.Context(), ledger.Hash{}); !errors.As(err, &b) {
 		t.Errorf("after the next record: %v", err)
 	}
 }
@@ -292,7 +324,7 @@ func TestFileHeadGone(t *testing.T) {
 		if _, err := f.Verify(t.Context(), ledger.Hash{}); !errors.As(err, &b) {
 			t.Errorf("%q: %v", content, err)
 		}
-		next := ledger.NewFile(f.Path())
+		next := logfile.New(f.Path())
 		appendAll(t, next, 1)
 		if _, err := next.Verify(t.Context(), ledger.Hash{}); !errors.As(err, &b) {
 			t.Errorf("%q, after the next record: %v", content, err)
@@ -315,7 +347,7 @@ func TestFileHeadLags(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(t, f, 4)
-	next := ledger.NewFile(f.Path())
+	next := logfile.New(f.Path())
 	appendAll(t, next, 1)
 	holds(t, next, 5)
 }
@@ -340,17 +372,14 @@ func TestFileTorn(t *testing.T) {
 		}
 		raw.Close()
 		holds(t, f, 3)
-		next := ledger.NewFile(f.Path())
+		next := logfile.New(f.Path())
 		appendAll(t, next, 1)
 		holds(t, next, 5)
 		var kinds []string
-		for r, err := range next.Backward() {
-			if err != nil {
-				t.Fatal(name, err)
-			}
+		for _, r := range all(t, next, ledger.Query{}) {
 			kinds = append(kinds, string(r.Kind))
 		}
-		if strings.Join(kinds, " ") != "decision damage decision decision decision" {
+		if strings.Join(kinds, " ") != "decision decision decision damage decision" {
 			t.Errorf("%s: %v", name, kinds)
 		}
 	}
@@ -376,7 +405,7 @@ func TestFileNotOurs(t *testing.T) {
 		if err := os.WriteFile(path, []byte(tt.content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f := ledger.NewFile(path)
+		f := logfile.New(path)
 		if err := f.Append(t.Context(), record(0)); !errors.Is(err, tt.want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -391,7 +420,7 @@ func TestFileNotOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{filepath.Join(dir, "d"), filepath.Join(dir, "none", "f")} {
-		if err := ledger.NewFile(path).Append(t.Context(), record(0)); err == nil {
+		if err := logfile.New(path).Append(t.Context(), record(0)); err == nil {
 			t.Errorf("%s was written to", path)
 		}
 	}
@@ -406,7 +435,7 @@ func TestFileNewerRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	if err := ledger.NewFile(f.Path()).Append(t.Context(), record(1)); !errors.Is(err, ledger.ErrNewer) {
+	if err := logfile.New(f.Path()).Append(t.Context(), record(1)); !errors.Is(err, ledger.ErrNewer) {
 		t.Errorf("%v", err)
 	}
 }
@@ -414,7 +443,7 @@ func TestFileNewerRecord(t *testing.T) {
 // TestRecent: of the newest records those with a text are read, and of huge ones only
 // the last megabyte.
 func TestRecent(t *testing.T) {
-	f := ledger.NewFile(filepath.Join(t.TempDir(), "l"))
+	f := logfile.New(filepath.Join(t.TempDir(), "l"))
 	defer f.Close()
 	var want []string
 	for i := range 40 {

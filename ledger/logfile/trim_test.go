@@ -1,4 +1,4 @@
-package ledger_test
+package logfile_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/ledger/logfile"
 )
 
 // TestFileTrim: what is left keeps its offset, the chain verifies, and processes
@@ -18,7 +19,7 @@ import (
 func TestFileTrim(t *testing.T) {
 	f := newFile(t)
 	rs := appendAll(t, f, 10)
-	other := ledger.NewFile(f.Path())
+	other := logfile.New(f.Path())
 	defer other.Close()
 	must(t, other.Append(t.Context(), record(10)))
 	view, err := f.View()
@@ -28,28 +29,28 @@ func TestFileTrim(t *testing.T) {
 	if n != 4 || err != nil {
 		t.Fatal(n, err)
 	}
-	if _, err := f.ReadAt(rs[2].Offset); !errors.Is(err, ledger.ErrTrimmed) {
+	if _, err := readAt(f, rs[2].Offset); !errors.Is(err, logfile.ErrTrimmed) {
 		t.Errorf("a record that was taken out: %v", err)
 	}
-	if r, err := view.ReadAt(rs[2].Offset); err != nil || r.Seq != 3 {
-		t.Errorf("as it was opened: %v %v", r, err)
+	if r, err := view.LineAt(rs[2].Offset); err != nil || !strings.HasPrefix(string(r), `{"seq":3,`) {
+		t.Errorf("as it was opened: %s %v", r, err)
 	}
 	for _, r := range rs[4:] {
-		if got, err := other.ReadAt(r.Offset); err != nil || got.Hash != r.Hash {
+		if got, err := readAt(other, r.Offset); err != nil || got.Hash != r.Hash {
 			t.Errorf("%d: %v", r.Seq, err)
 		}
 	}
 	after := record(11)
 	must(t, other.Append(t.Context(), after))
 	must(t, f.Append(t.Context(), record(12)))
-	if got, err := f.ReadAt(after.Offset); err != nil || got.Seq != 13 {
+	if got, err := readAt(f, after.Offset); err != nil || got.Seq != 13 {
 		t.Errorf("%+v %v", got, err)
 	}
 	holds(t, f, 10) // 5 to 11, the cut, and two
 	if n, err := f.Trim(t.Context(), start); n != 0 || err != nil {
 		t.Error(n, err)
 	}
-	if n, err := ledger.NewFile(filepath.Join(t.TempDir(), "none")).Trim(t.Context(), start); n != 0 || err != nil {
+	if n, err := logfile.New(filepath.Join(t.TempDir(), "none")).Trim(t.Context(), start); n != 0 || err != nil {
 		t.Error(n, err)
 	}
 }
@@ -73,12 +74,11 @@ func TestFileTrimCarries(t *testing.T) {
 	n, err := f.Trim(t.Context(), start.Add(time.Minute))
 	must(t, err)
 	var got []string
-	for r, err := range f.Forward(0) {
-		must(t, err)
+	for _, r := range all(t, f, ledger.Query{}) {
 		got = append(got, r.Reason)
 	}
-	if all := strings.Join(got, "|"); n != 9 || all != "c|records were taken out by retention|kept|a|b" {
-		t.Errorf("%d taken out, left: %s", n, all)
+	if left := strings.Join(got, "|"); n != 9 || left != "c|records were taken out by retention|kept|a|b" {
+		t.Errorf("%d taken out, left: %s", n, left)
 	}
 	holds(t, f, 5)
 }
@@ -109,10 +109,10 @@ func TestFilePlaces(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "real"), 0o700))
 	must(t, os.Symlink("real", filepath.Join(dir, "link")))
-	linked := ledger.NewFile(filepath.Join(dir, "link", "l"), filepath.Join(dir, "real", "file", "head"))
+	linked := logfile.New(filepath.Join(dir, "link", "l"), filepath.Join(dir, "real", "file", "head"))
 	must(t, os.WriteFile(filepath.Join(dir, "real", "file"), nil, 0o600)) // no head fits there
 	appendAll(t, linked, 2)
-	real := ledger.NewFile(filepath.Join(dir, "real", "l"))
+	real := logfile.New(filepath.Join(dir, "real", "l"))
 	appendAll(t, real, 2)
 	appendAll(t, linked, 1)
 	holds(t, real, 5)
@@ -123,7 +123,7 @@ func TestFilePlaces(t *testing.T) {
 	must(t, os.Mkdir(filepath.Join(dir, "dirhead"), 0o700))
 	must(t, os.Mkdir(filepath.Join(dir, "dirhead", "l.head"), 0o700))
 	for _, path := range []string{filepath.Join(dir, "loop", "l"), filepath.Join(dir, "real", "file", "l"), filepath.Join(dir, "dirhead", "l"), "/proc/obstat/l"} {
-		if err := ledger.NewFile(path).Append(t.Context(), record(0)); err == nil || !strings.Contains(err.Error(), filepath.Dir(path)) {
+		if err := logfile.New(path).Append(t.Context(), record(0)); err == nil || !strings.Contains(err.Error(), filepath.Dir(path)) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package ledger
+package logfile
 
 import (
 	"bytes"
@@ -11,12 +11,15 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/obstat/obstat/ledger"
 )
 
 // A kept is a head with the offsets at which its record begins and ends.
 type kept struct {
-	Head
+	ledger.Head
 	at, end int64
 }
 
@@ -39,32 +42,24 @@ func (k kept) encode() []byte {
 	return append(b, '\n')
 }
 
+// decodeHead reads a head file, which has to be as encode writes it.
 func decodeHead(line []byte) (k kept, err error) {
-	bad := fmt.Errorf("%w: it holds no head", ErrNotOurs)
-	b, ours := bytes.CutPrefix(line, []byte(headPrefix))
-	var n [5]uint64 // version, seq, begin, end, checksum
-	var sum uint32
-	for i := range n {
-		var ok bool
-		sum = crc32.ChecksumIEEE(line[:len(line)-len(b)])
-		if i == 2 {
-			if len(b) < hexLen || !unhex(&k.Hash, b[:hexLen]) {
-				return kept{}, bad
-			}
-			b = bytes.TrimPrefix(b[hexLen:], []byte(" "))
-		}
-		if n[i], b, ok = cutUint(b); !ok || !ours || n[i] > 1<<62 {
-			return kept{}, bad
-		}
-		if b = bytes.TrimPrefix(b, []byte(" ")); n[0] > 1 {
-			return kept{}, ErrNewer
+	f := strings.Fields(string(line))
+	if len(f) > 1 && f[0]+" " == headPrefix {
+		if version, err := strconv.ParseUint(f[1], 10, 62); err == nil && version > 1 {
+			return kept{}, ledger.ErrNewer
 		}
 	}
-	if n[4] != uint64(sum) {
-		return kept{}, bad
+	if len(f) == 7 && k.Hash.UnmarshalText([]byte(f[3])) == nil {
+		var n [3]uint64
+		for i, text := range []string{f[2], f[4], f[5]} {
+			n[i], _ = strconv.ParseUint(text, 10, 62) // a bad number is written differently
+		}
+		if k.Seq, k.at, k.end = n[0], int64(n[1]), int64(n[2]); bytes.Equal(k.encode(), line) {
+			return k, nil
+		}
 	}
-	k.Seq, k.at, k.end = n[1], int64(n[2]), int64(n[3])
-	return k, nil
+	return kept{}, fmt.Errorf("%w: it holds no head", ledger.ErrNotOurs)
 }
 
 // A headFile is an open file that a head is kept in.
@@ -125,7 +120,7 @@ func (h *headFile) read() (kept, error) {
 			return kept{}, err
 		}
 		k, err := decodeHead(b[:n])
-		if !errors.Is(err, ErrNotOurs) || wait > maxHeadWait {
+		if !errors.Is(err, ledger.ErrNotOurs) || wait > maxHeadWait {
 			return k, err
 		}
 		time.Sleep(wait) // another process may be writing it
@@ -142,7 +137,7 @@ func (h *headFile) write(k kept, force bool) error {
 	}
 	if have, err := h.read(); err == nil && have.Seq > k.Seq && !force {
 		return nil
-	} else if errors.Is(err, ErrNewer) {
+	} else if errors.Is(err, ledger.ErrNewer) {
 		return err
 	}
 	_, err := h.f.WriteAt(k.encode(), 0)
@@ -162,9 +157,9 @@ func latestHead(heads []*headFile) (latest kept, gone bool, err error) {
 			if k.Seq > latest.Seq {
 				latest = k
 			}
-		case errors.Is(err, ErrNewer):
+		case errors.Is(err, ledger.ErrNewer):
 			return latest, false, fmt.Errorf("%s: %w", h.path, err)
-		case i == 0 && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotOurs)):
+		case i == 0 && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, ledger.ErrNotOurs)):
 			gone = true
 		case i == 0:
 			return latest, false, err

@@ -1,4 +1,4 @@
-package ledger
+package logfile
 
 import (
 	"bufio"
@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/obstat/obstat/ledger"
 )
 
 // Trim takes out the records before a time and appends a record that says so.
@@ -43,11 +45,11 @@ func (f *File) Trim(ctx context.Context, before time.Time) (removed int, err err
 // oldest returns how many records are in front of the first that is not before a
 // time, the last of them, and the offset behind it. The order is the chain's, not
 // the clock's.
-func (f *File) oldest(before time.Time) (n int, last Head, next int64, err error) {
-	var r Record
+func (f *File) oldest(before time.Time) (n int, last ledger.Head, next int64, err error) {
+	var r ledger.Record
 	for l, err := range f.view.Lines(0) {
 		if err == nil {
-			err = ReadHeader(&r, l.Text)
+			err = ledger.ReadHeader(&r, l.Text)
 		}
 		if err != nil {
 			return 0, last, 0, err
@@ -55,21 +57,21 @@ func (f *File) oldest(before time.Time) (n int, last Head, next int64, err error
 		if !r.Time.Before(before) {
 			break
 		}
-		n, last, next = n+1, Head{r.Seq, r.Hash}, l.End()
+		n, last, next = n+1, r.Head(), l.End()
 	}
 	return n, last, next, nil
 }
 
 // carry returns the records to append: the cut, and those before next that still
 // hold.
-func (f *File) carry(last Head, next int64) ([]*Record, error) {
-	cut, err := NewCut(last, time.Now())
+func (f *File) carry(last ledger.Head, next int64) ([]*ledger.Record, error) {
+	cut, err := ledger.NewCut(last, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	out := []*Record{cut}
+	out := []*ledger.Record{cut}
 	done := map[string]bool{}
-	pins := map[string]Hash{} // the newest of each place
+	pins := map[string]ledger.Hash{} // the newest of each place
 	if err := f.newestPins(pins); err != nil {
 		return nil, err
 	}
@@ -77,16 +79,16 @@ func (f *File) carry(last Head, next int64) ([]*Record, error) {
 		if err != nil {
 			return nil, err
 		}
-		var h Record
-		if ReadHeader(&h, l.Text) != nil || h.Kind != Pin && h.Kind != Grant {
+		var h ledger.Record
+		if ledger.ReadHeader(&h, l.Text) != nil || h.Kind != ledger.Pin && h.Kind != ledger.Grant {
 			continue
 		}
-		r, err := Decode(l.Text)
+		r, err := ledger.Decode(l.Text)
 		if err != nil {
 			return nil, err
 		}
 		key, holds := standing(r)
-		if r.Kind == Pin && pins[key] != r.Hash {
+		if r.Kind == ledger.Pin && pins[key] != r.Hash {
 			continue
 		}
 		if !done[key] && holds && l.Offset < next {
@@ -100,24 +102,24 @@ func (f *File) carry(last Head, next int64) ([]*Record, error) {
 // newestPins finds the newest pin of each place as their readers do: one names the
 // one before it, so that an old one that was appended again is not the newest, and
 // none from before the file was found broken counts.
-func (f *File) newestPins(pins map[string]Hash) error {
+func (f *File) newestPins(pins map[string]ledger.Hash) error {
 	for l, err := range f.view.Lines(0) {
 		if err != nil {
 			return err
 		}
-		var h Record
-		if ReadHeader(&h, l.Text) != nil || h.Kind != Pin && !IsBroken(&h) {
+		var h ledger.Record
+		if ledger.ReadHeader(&h, l.Text) != nil || h.Kind != ledger.Pin && !ledger.IsBroken(&h) {
 			continue
 		}
-		if IsBroken(&h) {
+		if ledger.IsBroken(&h) {
 			clear(pins)
 			continue
 		}
-		r, err := Decode(l.Text)
+		r, err := ledger.Decode(l.Text)
 		if err != nil {
 			return err
 		}
-		var d struct{ Pin struct{ After Hash } }
+		var d struct{ Pin struct{ After ledger.Hash } }
 		key, _ := standing(r)
 		if now, has := pins[key]; json.Unmarshal(r.Detail, &d) != nil || !has || now == d.Pin.After {
 			pins[key] = r.Hash
@@ -128,8 +130,8 @@ func (f *File) newestPins(pins map[string]Hash) error {
 
 // standing returns a key for the place of a pin or the grant of a record, the
 // newest of which counts, and whether it holds.
-func standing(r *Record) (key string, holds bool) {
-	if r.Kind == Pin {
+func standing(r *ledger.Record) (key string, holds bool) {
+	if r.Kind == ledger.Pin {
 		return "pin\x00" + r.Agent + "\x00" + r.Dir, true
 	}
 	var g struct {
@@ -144,7 +146,7 @@ func standing(r *Record) (key string, holds bool) {
 
 // rewrite puts a file in place that has the lines from an offset on, behind the
 // given record, and then the given records.
-func (f *File) rewrite(after Head, from int64, tail []*Record) error {
+func (f *File) rewrite(after ledger.Head, from int64, tail []*ledger.Record) error {
 	rest := func(yield func([]byte, error) bool) {
 		for l, err := range f.view.Lines(from) {
 			if !yield(l.Text, err) {
@@ -152,7 +154,7 @@ func (f *File) rewrite(after Head, from int64, tail []*Record) error {
 			}
 		}
 	}
-	last, _, err := f.build(after, from, rest, tail, true)
+	last, err := f.build(after, from, rest, tail, true)
 	if err != nil {
 		return err
 	}
@@ -162,10 +164,11 @@ func (f *File) rewrite(after Head, from int64, tail []*Record) error {
 
 // build writes a new file of lines behind a record, the first of them at an
 // offset, and of records that are sealed behind those, and puts it in place.
-func (f *File) build(after Head, from int64, lines iter.Seq2[[]byte, error], tail []*Record, replace bool) (last kept, placed bool, err error) {
+func (f *File) build(after ledger.Head, from int64, lines iter.Seq2[[]byte, error], tail []*ledger.Record,
+	replace bool) (last kept, err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(f.path), ".ledger-*") // readable by its owner alone
 	if err != nil {
-		return last, false, err
+		return last, err
 	}
 	defer os.Remove(tmp.Name())
 	defer tmp.Close()
@@ -178,60 +181,31 @@ func (f *File) build(after Head, from int64, lines iter.Seq2[[]byte, error], tai
 	w := bufio.NewWriterSize(tmp, 256<<10)
 	w.Write(header) // its error is Flush's
 	last = kept{after, 0, from}
-	put := func(h Head, line []byte) {
+	put := func(h ledger.Head, line []byte) {
 		w.Write(line)
 		w.WriteByte('\n')
 		last = kept{h, last.end, last.end + int64(len(line)) + 1}
 	}
 	for line, err := range lines {
 		if err != nil {
-			return last, false, err
+			return last, err
 		}
-		h, err := HeadOf(line)
+		s, err := ledger.Unseal(line)
 		if err != nil {
-			h = last.Head // verifying shows it
+			s.Head = last.Head // verifying shows it
 		}
-		put(h, line)
+		put(s.Head, line)
 	}
 	for _, r := range tail {
 		d, err := r.Draft()
 		if err != nil {
-			return last, false, err
+			return last, err
 		}
 		line := d.Seal(last.Head)
-		put(Head{r.Seq, r.Hash}, line)
+		put(r.Head(), line)
 	}
 	if err := errors.Join(w.Flush(), tmp.Sync()); err != nil {
-		return last, false, err
+		return last, err
 	}
-	placed, err = place(tmp.Name(), f.path, replace)
-	return last, placed, err
-}
-
-// Import makes the file of lines that were sealed before, which another kind of
-// ledger kept, and of records to seal behind them. A file that is there stays.
-func (f *File) Import(lines iter.Seq2[[]byte, error], tail []*Record) error {
-	next, stop := iter.Pull2(lines)
-	defer stop()
-	first, err, ok := next()
-	var after Head
-	if ok && err == nil {
-		if s, serr := unseal(first); serr == nil {
-			after = Head{s.Seq - 1, s.prev}
-		}
-	}
-	if err := f.makeHead(); err != nil {
-		return err
-	}
-	last, placed, err := f.build(after, 0, func(yield func([]byte, error) bool) {
-		for ; ok; first, err, ok = next() {
-			if !yield(first, err) {
-				return
-			}
-		}
-	}, tail, false)
-	if err != nil || !placed {
-		return err
-	}
-	return f.keep(last, false)
+	return last, place(tmp.Name(), f.path, replace)
 }
