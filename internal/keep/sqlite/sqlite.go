@@ -211,35 +211,28 @@ func open(path string, conns int, sync string) (*sql.DB, error) {
 // schemaVersion is the version of schema.sql, kept as the database's user_version.
 const schemaVersion = 3
 
-// migrate checks that the database is ours and not from the future, and gives it
-// the schema. Of several processes that do so at once one wins, and the others
-// find that it is done.
+// migrate checks that the database is ours and of this version, and gives an empty one
+// the schema. Of several processes that do so at once one wins, and the others find
+// that it is done.
 func (s *Store) migrate(ctx context.Context) error {
 	return notOurs(s.transact(ctx, s.write, func(tx *sql.Tx) error {
-		var app, tables, version, goose int
-		err := tx.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),
-			count(*), count(*) FILTER (WHERE name = 'goose_db_version') FROM sqlite_master`).Scan(&app, &version, &tables, &goose)
+		var app, version, tables int
+		err := tx.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
+			(SELECT user_version FROM pragma_user_version), count(*) FROM sqlite_master`).Scan(&app, &version, &tables)
 		switch {
 		case err != nil:
 			return err
 		case app != applicationID && tables > 0:
 			return ledger.ErrNotOurs
-		case goose > 0 && version == 0: // the version was once kept in a table
-			if err := tx.QueryRowContext(ctx, "SELECT max(version_id) FROM goose_db_version").Scan(&version); err != nil {
-				return err
-			}
 		case version == schemaVersion:
 			return nil
-		}
-		if version > schemaVersion {
+		case version > schemaVersion:
 			return fmt.Errorf("%w (schema %d; this one knows %d)", ledger.ErrNewer, version, schemaVersion)
+		case tables > 0:
+			return fmt.Errorf("it is of an obstat before the first release (schema %d): move it away, "+
+				"and it is made anew from the ledger", version)
 		}
-		if version < schemaVersion {
-			if _, err := tx.ExecContext(ctx, schema); err != nil {
-				return err
-			}
-		}
-		_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, schemaVersion))
+		_, err = tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, schemaVersion))
 		return err
 	}))
 }

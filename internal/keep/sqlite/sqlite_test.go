@@ -70,13 +70,11 @@ func TestNotOurs(t *testing.T) {
 }
 
 func TestNewer(t *testing.T) {
-	for _, text := range []string{"PRAGMA user_version = 9999", versioned + "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)"} {
-		path := filepath.Join(t.TempDir(), "obstat.db")
-		open(t, path).Close()
-		asBefore(t, path, text)
-		if _, err := sqlite.Open(context.Background(), path); !errors.Is(err, ledger.ErrNewer) {
-			t.Errorf("%s: %v", text, err)
-		}
+	path := filepath.Join(t.TempDir(), "obstat.db")
+	open(t, path).Close()
+	exec(t, path, "PRAGMA user_version = 9999")
+	if _, err := sqlite.Open(context.Background(), path); !errors.Is(err, ledger.ErrNewer) {
+		t.Error(err)
 	}
 }
 
