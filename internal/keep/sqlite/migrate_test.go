@@ -14,8 +14,8 @@ import (
 	"github.com/obstat/obstat/ledger"
 )
 
-// exec changes a database behind a store's back.
-func exec(t *testing.T, path, text string) {
+// execSQL changes a database behind a store's back.
+func execSQL(t *testing.T, path, text string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
 	if err == nil {
@@ -33,7 +33,7 @@ func TestOlder(t *testing.T) {
 	s := open(t, path)
 	add(t, s, "one", "two")
 	s.Close()
-	exec(t, path, "PRAGMA user_version = 2")
+	execSQL(t, path, "PRAGMA user_version = 2")
 	if _, err := sqlite.Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), "move it away") {
 		t.Errorf("%v", err)
 	}

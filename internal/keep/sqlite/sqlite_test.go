@@ -72,7 +72,7 @@ func TestNotOurs(t *testing.T) {
 func TestNewer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "obstat.db")
 	open(t, path).Close()
-	exec(t, path, "PRAGMA user_version = 9999")
+	execSQL(t, path, "PRAGMA user_version = 9999")
 	if _, err := sqlite.Open(context.Background(), path); !errors.Is(err, ledger.ErrNewer) {
 		t.Error(err)
 	}
