@@ -6,7 +6,8 @@ func (d Decision) Approve(by By) Decision {
 	if d.Verdict != Ask || len(d.Faults) > 0 {
 		return d
 	}
-	o := outcome{verdict: Allow, stage: StageApproval, rule: d.Rule, said: &remark{note: by.Note, part: d.Part, input: d.Input}}
+	said := &remark{note: by.Note, part: d.Part, input: d.Input}
+	o := outcome{verdict: Allow, stage: StageApproval, rule: d.Rule, said: said}
 	var out Decision
 	settle(&o, &Call{Tool: d.Tool}, d.Mode, &out)
 	out.By = by

@@ -102,6 +102,12 @@ func (c *Call) InRoots(dir string) bool {
 	return slices.ContainsFunc(c.Roots, func(root string) bool { return paths.Inside(root, dir) })
 }
 
+// analyze returns the commands that the call would run and the files and hosts it would touch.
+func (c *Call) analyze(world World) *effect.Analysis {
+	return effect.Analyze(&effect.Request{Tool: c.Tool, Input: c.Input,
+		Options: effect.Options{Dir: c.Dir, Roots: c.Workspace(), FS: world}})
+}
+
 // Text returns the call in short: its command, path or URL, else the first of the texts that
 // it names to be matched, else "".
 func (c *Call) Text() string {

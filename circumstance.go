@@ -102,10 +102,11 @@ var circumstances = [...]Circumstance{
 		text: func(c *Call) *string { return (*string)(&c.Mode) },
 	},
 	{
-		Name: "branch", Key: "branch", Setter: SetByMachine, When: "branch", Example: "branch: [main, release/*]", Sample: "example",
-		Flag: "`name` of the branch that is checked out (default: the one that is)",
-		text: func(c *Call) *string { return &c.Branch },
-		find: func(c *Call, _ Machine) []string { return one(branchOf(c.Anchor())) },
+		Name: "branch", Key: "branch", Setter: SetByMachine, When: "branch", Example: "branch: [main, release/*]",
+		Sample: "example",
+		Flag:   "`name` of the branch that is checked out (default: the one that is)",
+		text:   func(c *Call) *string { return &c.Branch },
+		find:   func(c *Call, _ Machine) []string { return one(branchOf(c.Anchor())) },
 	},
 	{
 		Name: "hint", Key: "hint", Setter: SetByMachine, When: "hint", Example: "hint: read-only",

@@ -4,8 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/obstat/obstat/pattern"
 )
 
 // sampleOf is a value that a circumstance can have.
@@ -108,5 +111,66 @@ func TestFind(t *testing.T) {
 	}
 	if elsewhere.Circumstances != nil {
 		t.Errorf("the system of a call that is made elsewhere: %+v", elsewhere)
+	}
+}
+
+// TestDoubtfulCondition: a pattern that cannot be matched in time counts as the stricter of its two
+// answers: for a deny or ask rule the condition holds, for an allow rule it does not, whether it is
+// negated or not.
+func TestDoubtfulCondition(t *testing.T) {
+	slow := Text{pattern.Full, `(a+)+\1[bc]`}
+	p, err := pattern.Compile(slow.Flavour, slow.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("a", 1<<14) + "d"
+	if _, err := p.Match(text); err == nil {
+		t.Fatal("the pattern can be matched")
+	}
+	compiled := func(Text) *pattern.Pattern { return p }
+	f := &Facts{Call: &Call{Branch: text}}
+	for _, v := range []Verdict{Deny, Ask, Allow} {
+		for _, not := range []bool{false, true} {
+			c := &Cond{Field: "call.branch", Any: []Text{slow}, Not: not}
+			if got, want := c.holds(f, &Question{}, v, compiled), v != Allow; got != want {
+				t.Errorf("%s rule, not %v: holds is %v", v, not, got)
+			}
+			if got, want := c.leavesOut(&Question{Subjects: []Subject{{c.Field, text}}}, v == Allow, compiled), v == Allow; got != want {
+				t.Errorf("%s rule: leaves out is %v", v, got)
+			}
+		}
+	}
+}
+
+// TestConditionHolds: an allow rule wants all values to fit, and one at least; any other wants one.
+func TestConditionHolds(t *testing.T) {
+	compiled := func(t Text) *pattern.Pattern {
+		p, err := pattern.Compile(t.Flavour, t.Text)
+		if err != nil {
+			panic(err)
+		}
+		return p
+	}
+	for _, tt := range []struct {
+		roles         []string
+		not           bool
+		strict, allow bool
+	}{
+		{nil, false, false, false},
+		{nil, true, true, false},
+		{[]string{"lead"}, false, true, true},
+		{[]string{"lead"}, true, false, false},
+		{[]string{"dev"}, false, false, false},
+		{[]string{"dev"}, true, true, true},
+		{[]string{"dev", "lead"}, false, true, false},
+		{[]string{"dev", "lead"}, true, false, false},
+	} {
+		c := &Cond{Field: "call.role", Any: []Text{Is("lead")}, Not: tt.not}
+		f := &Facts{Call: &Call{User: "ann", Roles: tt.roles}}
+		for v, want := range map[Verdict]bool{Deny: tt.strict, Ask: tt.strict, Allow: tt.allow} {
+			if got := c.holds(f, &Question{}, v, compiled); got != want {
+				t.Errorf("%s rule, not %v, roles %q: %v", v, tt.not, tt.roles, got)
+			}
+		}
 	}
 }

@@ -145,7 +145,8 @@ func Compile(p *Program, opts *Options) (*Policy, error) {
 		}
 	}
 	c.prog.addFloor()
-	c.policy = &Policy{prog: c.prog, opts: c.opts, digest: sync.OnceValue(c.prog.Digest), pipelines: map[Mode]*pipeline{}, lists: map[listKey]*list{}}
+	c.policy = &Policy{prog: c.prog, opts: c.opts, digest: sync.OnceValue(c.prog.Digest),
+		pipelines: map[Mode]*pipeline{}, lists: map[listKey]*list{}}
 	if c.policy.kinds = c.prog.kinds(); c.prog.HasFloor() {
 		c.policy.own = c.opts.Library.Own
 	}
@@ -311,7 +312,8 @@ func (c *compiler) steps(mode Mode, stages []Stage, amend bool) []step {
 			c.when(mode, s, &st)
 		case Mark:
 			if st.list, st.mark = c.list(mode, Match{Name: s.Name, Rules: s.Rules, Pick: First}), true; amend {
-				c.fail(Pos{}, CodeBadValue, "pipeline %q has the mark %q among its amendments; it can only be a stage", mode, s.Name)
+				c.fail(Pos{}, CodeBadValue, "pipeline %q has the mark %q among its amendments; it can only be a stage",
+					mode, s.Name)
 			}
 		case Floor:
 			st.floor = true

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/obstat/obstat/internal/floor"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/tree"
-	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -65,31 +65,9 @@ func (c *Cond) leavesOut(q *Question, possibly bool, compiled func(Text) *patter
 		for _, t := range c.Any {
 			p := compiled(t)
 			ok, err := p.Match(s.Text)
-			if possibly && (err != nil || !ok && mayLeaveOut(p, s.Text)) || ok && err == nil {
+			if possibly && (err != nil || !ok && floor.MayLeaveOut(p, s.Text)) || ok && err == nil {
 				return true
 			}
-		}
-	}
-	return false
-}
-
-// mayLeaveOut tells whether a pattern may be about some of a set of paths. Of all that is in a directory
-// inside the project, which ends in one mark, it is so only if the pattern names a place there:
-// copying a directory does not ask for every `*.pem` that a rule leaves out.
-func mayLeaveOut(p *pattern.Pattern, text string) bool {
-	if !marked(text) || !p.MayMeet(text, false) || !mayFind(p, text) {
-		return false
-	}
-	known := paths.Set{Text: text}.Known()
-	inside := text[len(known):] == string(paths.AnyText) && strings.HasSuffix(known, "/")
-	return !inside || !p.MayMeet(placeholder+"/"+placeholder+"/"+string(paths.AnyText), false)
-}
-
-// marked tells whether a subject is a set of paths; see [paths.Set].
-func marked(text string) bool {
-	for i := range len(text) {
-		if text[i] <= '\x05' {
-			return true
 		}
 	}
 	return false

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/obstat/obstat/internal/floor"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -88,8 +89,13 @@ func (pol *Policy) Explain(call *Call, world World) (d Decision, t *Trace) {
 // recovered, deferred, makes a denial of a panic.
 func recovered(call *Call, d *Decision) {
 	if r := recover(); r != nil {
-		*d = Decision{Tool: call.Tool, Stage: "fault", By: By{Kind: ByFault}, Faults: []Fault{{Msg: fmt.Sprintf("deciding failed: %v", r)}}}
+		*d = faultyDecision(call.Tool, "", "fault", fmt.Sprintf("deciding failed: %v", r))
 	}
+}
+
+// faultyDecision returns the denial of a call that could not be decided.
+func faultyDecision(tool string, mode Mode, stage, why string) Decision {
+	return Decision{Tool: tool, Mode: mode, Stage: stage, By: By{Kind: ByFault}, Faults: []Fault{{Msg: why}}}
 }
 
 // walk decides with everything that a call may need.
@@ -99,7 +105,8 @@ func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
 		pl, mode = pol.pipelines[call.Mode], call.Mode
 	}
 	var o outcome
-	if trace == nil && len(call.Subjects) == 1 && pl != nil && pl.rulesOnly && pl.subject(call.Tool, call.Subjects[0], &o) {
+	plain := trace == nil && len(call.Subjects) == 1 && pl != nil && pl.rulesOnly
+	if plain && pl.subject(call.Tool, call.Subjects[0], &o) {
 		settle(&o, call, mode, d)
 		if o.verdict == Allow && o.rule != nil {
 			d.Over = o.rule.Over &^ OverParts
@@ -218,11 +225,14 @@ func (w *walk) posed(f *Facts, pl *pipeline, qs []Question, o *outcome) {
 	}
 }
 
+// strictest answers questions until one is denied. Of two asks one by a rule counts more than a default.
 func (w *walk) strictest(f *Facts, pl *pipeline, qs []Question, o *outcome) {
 	w.question(f, pl, &qs[0], o)
 	for i := 1; i < len(qs) && !o.faulted && o.verdict != Deny; i++ {
 		var p outcome
-		if w.question(f, pl, &qs[i], &p); p.verdict < o.verdict || p.faulted || p.verdict == Ask && o.stage == stageDefault && p.rule != nil {
+		w.question(f, pl, &qs[i], &p)
+		ruled := p.verdict == Ask && o.stage == stageDefault && p.rule != nil
+		if p.verdict < o.verdict || p.faulted || ruled {
 			if r := p.words(); r.part == "" {
 				r.part = qs[i].label()
 				p.said = &r
@@ -237,8 +247,8 @@ func (q *Question) label() string {
 	if len(q.Subjects) == 0 {
 		return q.Tool
 	}
-	if text := q.Subjects[0].Text; marked(text) {
-		return showSet(paths.Set{Text: text})
+	if text := q.Subjects[0].Text; floor.Marked(text) {
+		return floor.Show(paths.Set{Text: text})
 	}
 	return strings.Clone(q.Subjects[0].Text)
 }

@@ -100,9 +100,11 @@ func (d *Decision) Reason() string {
 func (d *Decision) unsettled() string {
 	s := d.what() + ": no rule is about it, and "
 	if d.Mode == "" {
-		return s + [...]string{"what no rule allows is denied", "it is asked about then", "what no rule stops is allowed"}[min(d.Verdict, Allow)]
+		does := [...]string{"what no rule allows is denied", "it is asked about then", "what no rule stops is allowed"}
+		return s + does[min(d.Verdict, Allow)]
 	}
-	return s + "mode " + string(d.Mode) + [...]string{" denies what no rule allows", " asks then", " allows what no rule stops"}[min(d.Verdict, Allow)]
+	does := [...]string{" denies what no rule allows", " asks then", " allows what no rule stops"}
+	return s + "mode " + string(d.Mode) + does[min(d.Verdict, Allow)]
 }
 
 // maxAbout bounds how much of a call a reason repeats.

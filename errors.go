@@ -33,6 +33,11 @@ func (p Pos) String() string {
 	return p.File + ":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Col)
 }
 
+// Compare orders places by file, line and column.
+func (p Pos) Compare(q Pos) int {
+	return cmp.Or(cmp.Compare(p.File, q.File), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col))
+}
+
 // A Code names a kind of problem; docs/errors.md lists them all.
 type Code string
 
@@ -106,7 +111,7 @@ func ErrorsOf(err error) Errors {
 // Sort orders es by file, line and column, keeping the order of equals.
 func (es Errors) Sort() {
 	slices.SortStableFunc(es, func(a, b *Error) int {
-		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
+		return a.Pos.Compare(b.Pos)
 	})
 }
 

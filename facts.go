@@ -89,7 +89,7 @@ func (f *Facts) Analysis() *effect.Analysis {
 		f.analysis = r.Analysis(f.Call)
 	}
 	if f.analysis == nil {
-		f.analysis = effect.Analyze(&effect.Request{Tool: f.Call.Tool, Input: f.Call.Input, Options: effect.Options{Dir: f.Call.Dir, Roots: f.Call.Workspace(), FS: f.World}})
+		f.analysis = f.Call.analyze(f.World)
 	}
 	return f.analysis
 }

@@ -139,7 +139,9 @@ func (pol *Policy) distinct(names, own []string) []string {
 			more[a.name] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(own, n) && !more[n] && !pol.inWhen(n) })
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+		return slices.Contains(own, n) && !more[n] && !pol.inWhen(n)
+	})
 }
 
 // inWhen tells whether a stage names a tool.
@@ -266,7 +268,8 @@ func (pol *Policy) decideOwn(call *Call, world World, trace *Trace, d *Decision)
 		}
 		pol.walk(c, world, way, &one)
 		if one.Input != nil { // it is in the words of another tool
-			one = Decision{Mode: one.Mode, Stage: one.Stage, Faults: []Fault{{Msg: "the call is allowed only with other arguments, and " + call.Tool + " takes none of these"}}}
+			one = faultyDecision("", one.Mode, one.Stage,
+				"the call is allowed only with other arguments, and "+call.Tool+" takes none of these")
 		}
 		over := d.Over & one.Over
 		if i == 0 {

@@ -1,6 +1,9 @@
 package obstat
 
-import "github.com/obstat/obstat/effect"
+import (
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/floor"
+)
 
 // A Reach is the strictest and the loosest verdict that calls to a tool can
 // get. A rule that may or may not match counts as matching; faults are left out.
@@ -32,10 +35,10 @@ func (pol *Policy) Reach(tool string, mode Mode) Reach {
 type space struct {
 	pol      *Policy
 	qs       []Question
-	present  bool      // the subjects are there in every call
-	openTool bool      // the questions may be about other names than the tool's
-	sets     *setSpace // the subjects are sets of paths; nil: texts
-	facts    *Facts    // of the call, for conditions; nil: they may hold
+	present  bool         // the subjects are there in every call
+	openTool bool         // the questions may be about other names than the tool's
+	sets     *floor.Space // the subjects are sets of paths; nil: texts
+	facts    *Facts       // of the call, for conditions; nil: they may hold
 }
 
 func (s *space) reach(tool string, pl *pipeline) Reach {
@@ -203,7 +206,11 @@ func (s *space) leftOut(c *Cond, q *Question) bool {
 		}
 		for _, t := range c.Any {
 			p := s.pol.compiled(t)
-			if ok, err := p.Match(sub.Text); p.MustMatch(sub.Text) || s.sets != nil && ok && err == nil && (!s.sets.below || p.MustMatch(sub.Text+"/")) {
+			if p.MustMatch(sub.Text) {
+				return true
+			}
+			ok, err := p.Match(sub.Text)
+			if s.sets != nil && ok && err == nil && (!s.sets.Below || p.MustMatch(sub.Text+"/")) {
 				return true
 			}
 		}
@@ -226,7 +233,7 @@ func (s *space) patternCovers(r aboutRule, q, sure *Question) (may, must bool) {
 				may = may || p.MayMatch(sub.Text)
 				continue
 			}
-			m1, m2 := s.sets.meets(p, sub.Text)
+			m1, m2 := s.sets.Meets(p, sub.Text)
 			may, must = may || m1, must || m2
 		}
 	}

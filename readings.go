@@ -45,7 +45,8 @@ func (pol *Policy) tightenRead(call *Call, world World, trace *Trace, d *Decisio
 			pol.walk(as, world, way, &one)
 		}
 		if one.Input != nil {
-			one = Decision{Mode: one.Mode, By: By{Kind: ByFault}, Stage: one.Stage, Tool: call.Tool, Faults: []Fault{{Msg: "the call is allowed only with other arguments, and more than one field holds them"}}}
+			one = faultyDecision(call.Tool, one.Mode, one.Stage,
+				"the call is allowed only with other arguments, and more than one field holds them")
 		}
 		marks := d.Marks
 		for _, m := range one.Marks {
@@ -58,7 +59,8 @@ func (pol *Policy) tightenRead(call *Call, world World, trace *Trace, d *Decisio
 			if trace != nil {
 				*trace = *way
 			}
-			d.Note = joinNotes(d.Note, "the tool may take its field "+strconv.Quote(r.Field)+" for it, and of several the strictest counts")
+			d.Note = joinNotes(d.Note,
+				"the tool may take its field "+strconv.Quote(r.Field)+" for it, and of several the strictest counts")
 		}
 		d.Marks, d.OnlyUnknown = marks, d.OnlyUnknown && (one.Verdict == Allow || one.OnlyUnknown)
 	}

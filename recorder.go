@@ -43,7 +43,7 @@ func (r *Recorder) Analysis(c *Call) *effect.Analysis {
 			return of.analysis
 		}
 	}
-	a := effect.Analyze(&effect.Request{Tool: c.Tool, Input: c.Input, Options: effect.Options{Dir: c.Dir, Roots: c.Workspace(), FS: r}})
+	a := c.analyze(r)
 	if r.analyses == nil {
 		r.known(c, a)
 	}
@@ -52,7 +52,8 @@ func (r *Recorder) Analysis(c *Call) *effect.Analysis {
 
 // known keeps the analysis of a call.
 func (r *Recorder) known(c *Call, a *effect.Analysis) {
-	r.analyses = append(r.analyses, analysed{c.Tool, c.Dir, bytes.Clone(c.Input), a}) // the caller may use the buffer again
+	input := bytes.Clone(c.Input) // the caller may use the buffer again
+	r.analyses = append(r.analyses, analysed{c.Tool, c.Dir, input, a})
 }
 
 // Home returns a home directory.

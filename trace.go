@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/floor"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -53,8 +54,8 @@ func (t *Trace) open(q *Question, part *Part) {
 	c := Question{q.Tool, make([]Subject, len(q.Subjects))}
 	for i, s := range q.Subjects {
 		text := strings.Clone(s.Text)
-		if marked(text) {
-			text = showSet(paths.Set{Text: text})
+		if floor.Marked(text) {
+			text = floor.Show(paths.Set{Text: text})
 		}
 		c.Subjects[i] = Subject{strings.Clone(s.Field), text}
 	}

@@ -18,8 +18,10 @@ func (OS) Walk(path string) (straight, dir bool) {
 	if err != nil {
 		return false, false
 	}
-	at, how := here, struct{ flags, mode, resolve uint64 }{onlyPath | syscall.O_DIRECTORY | syscall.O_CLOEXEC, 0, noSymlinks}
-	fd, _, errno := syscall.Syscall6(openat2, uintptr(at), uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how), 0, 0)
+	at, how := here, struct{ flags, mode, resolve uint64 }{
+		onlyPath | syscall.O_DIRECTORY | syscall.O_CLOEXEC, 0, noSymlinks}
+	fd, _, errno := syscall.Syscall6(openat2, uintptr(at), uintptr(unsafe.Pointer(name)),
+		uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how), 0, 0)
 	switch errno {
 	case 0:
 		_ = syscall.Close(int(fd))

@@ -20,7 +20,6 @@ const (
 
 // branchy names the functions (package and name) that still have more branches.
 var branchy = map[string]bool{
-	" possibly":                          true,
 	"approval sensible":                  true,
 	"dialect/agentscope dangerousPaths":  true,
 	"dialect/claudecode facts":           true,
@@ -50,7 +49,7 @@ var branchy = map[string]bool{
 
 // wide says how many lines over maxColumns a package may still have, tables included. The figures only fall.
 var wide = map[string]int{
-	"":                                 58,
+	"":                                 8,
 	"agent":                            144,
 	"approval":                         11,
 	"client":                           5,

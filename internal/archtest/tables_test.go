@@ -28,7 +28,9 @@ var importTable = []importRow{
 		why: "paths is arithmetic on path names; it must not know who asks"},
 	{pkg: "effect", may: []string{"shell", "paths", "internal/format/jsonx", "internal/format/tree"},
 		why: "effect says what calls do, whatever a policy thinks of it, so it cannot know policies"},
-	{pkg: "", may: []string{"pattern", "shell", "paths", "effect", "internal/format/jsonx", "internal/format/tree"},
+	{pkg: "internal/floor", may: []string{"pattern", "shell", "paths"},
+		why: "internal/floor looks at texts and sets of paths; verdicts are the engine's"},
+	{pkg: "", may: []string{"pattern", "shell", "paths", "effect", "internal/floor", "internal/format/jsonx", "internal/format/tree"},
 		why: "the engine links only the shell parser; files, storage and faces come to it as data, and JSON it reads as everybody does"},
 
 	{pkg: "confine", third: []string{"golang.org/x/sys/unix"},

@@ -1,4 +1,4 @@
-package obstat
+package floor
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ func TestPieces(t *testing.T) {
 	for word, want := range map[string][]string{
 		"a": {"a"}, "--from-file=a": {"a"}, "src=a": {"src", "a"}, "@a": {"a"}, "f@a": {"f", "a"}, "-oa": {"a"}, "x:a,b": {"x", "a", "b"},
 	} {
-		got := pieces(word, false)
+		got := Pieces(word, false)
 		for _, w := range want {
 			if !slices.Contains(got, w) {
 				t.Errorf("%s: %q has no %q", word, got, w)
