@@ -7,19 +7,21 @@ type ByKind uint8
 
 // The kinds. The zero value is a call that no rule spoke about.
 const (
-	ByDefault ByKind = iota // no rule is about the call
-	ByRule                  // a rule of the policy
-	ByCheck                 // a check of the arguments
-	ByMode                  // the mode, by a question about the call: "read-only? no"
-	ByFloor                 // the floor: a part of the call is stricter than the whole, or cannot be seen
-	ByGuard                 // self-protection, or a policy that was not accepted
-	ByGrant                 // an earlier answer that still holds
-	ByPerson                // a person answered
-	ByTimeout               // no person answered in time, or an answer was not used in time
-	ByFault                 // something went wrong
+	ByDefault  ByKind = iota // no rule is about the call
+	ByRule                   // a rule of the policy
+	ByCheck                  // a check of the arguments
+	ByMode                   // the mode, by a question about the call: "read-only? no"
+	ByFloor                  // the floor: a part of the call is stricter than the whole, or cannot be seen
+	ByGuard                  // self-protection, or a policy that was not accepted
+	ByGrant                  // an earlier answer that still holds
+	ByPerson                 // a person answered
+	ByTimeout                // no person answered in time, or an answer was not used in time
+	ByFault                  // something went wrong
+	ByConfined               // the kernel holds the call to what the policy allows
 )
 
-var byNames = [...]string{"default", "rule", "check", "mode", "floor", "guard", "grant", "person", "time-out", "fault"}
+var byNames = [...]string{"default", "rule", "check", "mode", "floor", "guard", "grant", "person", "time-out", "fault",
+	"confined"}
 
 // String returns the kind's name: "time-out".
 func (k ByKind) String() string { return byNames[k] }

@@ -30,6 +30,9 @@ type Decision struct {
 	Over Over
 	// Input, if not nil, replaces the call's input.
 	Input json.RawMessage
+	// Confined says inside which limits the call is allowed, nil where it is not confined: then Input
+	// is the command that holds it.
+	Confined *Confined
 	// Offers are rules that would settle calls like this one, proposed with an
 	// ask.
 	Offers []Offer

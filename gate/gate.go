@@ -76,6 +76,9 @@ type Options struct {
 	// Places are directories, beside those of the calls, that a policy is looked
 	// for in, and Programs the files of obstat itself; both are guarded as well.
 	Places, Programs []string
+	// Confine lets calls run confined that ask only because they cannot be known, where the policy
+	// wants that; nil asks.
+	Confine *Confining
 	// Sessions remember what calls of a session did, for rules that come after something; nil
 	// remembers while the process lives. See [SessionDir].
 	Sessions Sessions

@@ -20,6 +20,8 @@ type judged struct {
 	said   obstat.Verdict // what the policy said, before anything else spoke
 	self   bool           // the call would change what guards the agent
 	broken error          // of any gate in the line
+	line   []*policy.InForce
+	world  *obstat.Recorder
 }
 
 // digest returns the digest of the policy that decided; "" where none could.
@@ -80,7 +82,7 @@ func (g *Gate) judgeOne(ctx context.Context, c *obstat.Call, world *obstat.Recor
 		}
 		out = &judged{by: p, Ruling: a, said: a.Verdict}
 	}
-	out.broken = broken
+	out.broken, out.line, out.world = broken, slices.Clone(line), world
 	var analysis *effect.Analysis
 	if len(c.Roots) == 0 || c.InRoots(c.Dir) { // else its workspace is another
 		analysis = world.Analysis(c)

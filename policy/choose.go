@@ -5,11 +5,21 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/native"
 )
 
 // choose returns which of the sets of one place count: obstat's own file where
-// there is one, else the agent's own, else all of them.
+// there is one, else the agent's own, else all of them; and, beside these, files that
+// say only how commands are confined.
 func (s *search) choose(sets []*set) []*set {
+	deciding := slices.DeleteFunc(slices.Clone(sets), (*set).aside)
+	chosen := s.deciding(deciding)
+	aside := slices.DeleteFunc(slices.Clone(sets), func(st *set) bool { return !st.aside() })
+	return append(slices.Clip(chosen), aside...)
+}
+
+// deciding returns which of the sets of one place decide calls.
+func (s *search) deciding(sets []*set) []*set {
 	for _, who := range []string{"*", s.w.Agent} {
 		var own []*set
 		for _, st := range sets {
@@ -124,7 +134,7 @@ func (s *search) users(covered bool) {
 			s.looked(st, nil, false, accepted, "another policy decides here")
 		}
 	}
-	hasOwn := func(p *Policy) bool { return p.Role == Own && p.OnDisk }
+	hasOwn := func(p *Policy) bool { return p.Role == Own && p.OnDisk && !p.aside() }
 	if !slices.ContainsFunc(s.out.Policies, hasOwn) && len(s.out.Broken) == 0 {
 		s.builtin(&Policy{Why: "no policy is found", OnDisk: true, Accepted: true})
 	}
@@ -140,7 +150,7 @@ func (s *search) firstSight(own []*set) {
 	for _, st := range own {
 		s.user(st, &Policy{Why: "the user's own; " + why, Accepted: true})
 	}
-	if len(own) == 0 {
+	if !slices.ContainsFunc(own, func(st *set) bool { return !st.aside() }) {
 		s.builtin(&Policy{Why: why, Accepted: true})
 	}
 }
@@ -193,6 +203,23 @@ func (st *set) speaks() bool {
 // speaksHere tells whether a file of the project itself has something to say.
 func (st *set) speaksHere() bool {
 	return slices.ContainsFunc(st.files, func(f file) bool { return f.here && f.speaks })
+}
+
+// aside tells whether the set's files say only how commands are confined.
+func (st *set) aside() bool {
+	return st.d.Name() == native.Name && !slices.ContainsFunc(st.files, func(f file) bool {
+		return f.err != nil || !native.OnlyConfines(&f.File)
+	})
+}
+
+// besides returns the set without the user's rules where the project's own file says only how
+// commands are confined: another policy decides there.
+func (st *set) besides() *set {
+	here := st.only(func(f *file) bool { return f.here })
+	if !here.aside() {
+		return st
+	}
+	return st.only(func(f *file) bool { return f.err == nil && native.OnlyConfines(&f.File) })
 }
 
 // own returns the set's files that are the user's or the machine's own.

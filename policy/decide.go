@@ -152,6 +152,9 @@ func join(a, b string) string {
 
 // counts tells whether a decision of p counts, by p's role.
 func (p *Policy) counts(d *obstat.Decision) bool {
+	if p.aside() {
+		return false
+	}
 	switch p.Role {
 	case Inner:
 		return d.Stage != "default" && d.Verdict != obstat.Allow || len(d.Faults) > 0
@@ -199,6 +202,9 @@ func (f *InForce) Reach(tool string, mode obstat.Mode) obstat.Reach {
 	}
 	out := obstat.Reach{Strictest: obstat.Allow, Loosest: obstat.Allow}
 	for _, p := range f.Policies {
+		if p.aside() {
+			continue
+		}
 		m := mode
 		if _, has := p.Program.Pipelines[m]; !has {
 			m = ""

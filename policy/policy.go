@@ -184,7 +184,7 @@ func (f *InForce) Files() (out []string) {
 // agent's own project, else the first; nil where there is none.
 func (f *InForce) Main() *Policy {
 	for _, p := range f.Policies {
-		if p.Role == Own && p.OnDisk {
+		if p.Role == Own && p.OnDisk && !p.aside() {
 			return p
 		}
 	}

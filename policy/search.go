@@ -263,7 +263,7 @@ func (s *search) here(dir string) (out []*set, err error) {
 	sets, err := s.sets(dir)
 	for _, st := range sets {
 		if st.speaksHere() {
-			out = append(out, st)
+			out = append(out, st.besides())
 		}
 	}
 	return out, err

@@ -5,7 +5,11 @@ package main
 import (
 	"os"
 
+	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/internal/face/cli"
 )
 
-func main() { os.Exit(int(cli.Main(os.Args[1:], cli.System()))) }
+func main() {
+	confine.Main() // the part of a confined run that is a process of its own
+	os.Exit(int(cli.Main(os.Args[1:], cli.System())))
+}

@@ -44,6 +44,8 @@ type loader struct {
 	server string   // that hooks work with
 	marked []marked
 	deny   bool // what no rule is about is denied, not asked about
+	// confine is what the user and the machine say about confined runs, confineHere the project.
+	confine, confineHere *Confine
 }
 
 // maxRules bounds the rules of all files.
@@ -53,6 +55,7 @@ var fileFields = []tree.Field{
 	{Name: "version", Kinds: []tree.Kind{tree.Number}, Required: true},
 	{Name: "otherwise", Kinds: []tree.Kind{tree.String}},
 	{Name: "server", Kinds: []tree.Kind{tree.String}},
+	{Name: "confine", Kinds: []tree.Kind{tree.String, tree.Object}},
 	{Name: "places", Kinds: []tree.Kind{tree.Object}},
 	{Name: "allow", Kinds: []tree.Kind{tree.Array, tree.Null}},
 	{Name: "ask", Kinds: []tree.Kind{tree.Array, tree.Null}},
@@ -94,6 +97,7 @@ var hints = [...][2]string{
 	{"version", "write `version: 1`"},
 	{"otherwise", "write `otherwise: deny`, or leave it out: what no rule is about is asked about"},
 	{"server", "write `server: https://obstat.example.com:8470`, the server that this machine has joined"},
+	{"confine", confineHint},
 	{"places", "write `places:` and below it names with lists: `generated: [dist/**]`"},
 	{"allow", "write `allow:` and rules below it, each behind a dash: `- read workspace`"},
 	{"ask", "write `ask:` and rules below it, each behind a dash: `- run git push`"},
@@ -147,6 +151,7 @@ func (l *loader) file(f *dialect.File) {
 		l.r.Fail(o, obstat.CodeBadValue, hintFor(`"otherwise"`), "what no rule is about can be asked about or denied, not %q", o.Str)
 	}
 	l.readServer(root.Get("server"))
+	l.readConfine(root.Get("confine"), f.Layer)
 	l.readPlaces(root.Get("places"))
 	for _, m := range root.Members {
 		v := slices.Index(lists[:], m.Key)
@@ -165,7 +170,9 @@ func (l *loader) file(f *dialect.File) {
 
 // params are a Program's parameters that are none of its rules.
 type params struct {
-	Server string `json:"server,omitempty"`
+	Server  string   `json:"server,omitempty"`
+	Confine *Confine `json:"confine,omitempty"`
+	Only    bool     `json:"only,omitempty"` // the files hold nothing but `confine:`
 }
 
 // readServer reads which server hooks work with. Of several files the first, the machine's or

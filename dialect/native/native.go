@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -131,8 +132,9 @@ func (d Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 		return nil, l.r.Errs
 	}
 	p := l.program()
-	if l.server != "" {
-		p.Params, _ = json.Marshal(params{l.server}) // a text
+	if c := l.confined(); l.server != "" || c != nil {
+		only := !slices.ContainsFunc(in.Files, func(f dialect.File) bool { return !OnlyConfines(&f) })
+		p.Params, _ = json.Marshal(params{l.server, c, only}) // plain texts and numbers
 	}
 	l.checkExamples(p, d.Library())
 	if l.r.Errs.Fatal() != nil {

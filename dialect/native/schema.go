@@ -16,7 +16,10 @@ func Schema() ([]byte, error) {
 		{Key: "items", Value: jsonx.Object{{Key: "anyOf", Value: []any{jsonx.Object{{Key: "type", Value: "string"}}, object(exampleFields, nil)}}}}}})
 	list := jsonx.Object{{Key: "type", Value: []any{"array", "null"}}, {Key: "items", Value: jsonx.Object{{Key: "anyOf", Value: []any{sentence, rule}}}}}
 	texts := jsonx.Object{{Key: "type", Value: "array"}, {Key: "items", Value: jsonx.Object{{Key: "type", Value: "string"}}}}
-	root := object(fileFields, map[string]any{"version": jsonx.Object{{Key: "const", Value: 1}}, "otherwise": jsonx.Object{{Key: "type", Value: "string"}, {Key: "pattern", Value: "^(ask|deny)$"}}, "allow": list, "ask": list, "deny": list,
+	words := jsonx.Object{{Key: "type", Value: "string"}, {Key: "pattern", Value: "^(code|always|off)$"}}
+	confine := jsonx.Object{{Key: "anyOf", Value: []any{words, object(confineFields, map[string]any{"run": words})}},
+		{Key: "description", Value: confineHint}}
+	root := object(fileFields, map[string]any{"confine": confine, "version": jsonx.Object{{Key: "const", Value: 1}}, "otherwise": jsonx.Object{{Key: "type", Value: "string"}, {Key: "pattern", Value: "^(ask|deny)$"}}, "allow": list, "ask": list, "deny": list,
 		"places": jsonx.Object{{Key: "type", Value: "object"}, {Key: "additionalProperties", Value: texts}}})
 	head := jsonx.Object{{Key: "$schema", Value: "https://json-schema.org/draft/2020-12/schema"}, {Key: "title", Value: "obstat.yaml: what an agent may do"}}
 	return jsonx.Marshal(append(head, root...))

@@ -3,6 +3,9 @@ package protect
 import (
 	"slices"
 	"sync"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/paths"
 )
 
 // A Keeper hands out the same Guarded as long as the same files guard the agent, so that
@@ -22,4 +25,21 @@ func (k *Keeper) Get(want *Guarded) *Guarded {
 		k.last = want
 	}
 	return k.last
+}
+
+// Holds tells what a path is where it guards the agent: `a policy` of `/p/obstat.yaml`; "" where it
+// does not. It is for paths that no call names yet, such as those that a confined command may write.
+func (g *Guarded) Holds(c *obstat.Call, world obstat.World, path string) string {
+	k := &check{g: g, call: c, world: world}
+	p := fold(path)
+	if e := named(p); e != nil {
+		return e.what
+	}
+	one := paths.Exactly(p)
+	for _, it := range k.own() {
+		if it.set.Meets(one) {
+			return it.what
+		}
+	}
+	return ""
 }

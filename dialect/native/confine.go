@@ -1,0 +1,233 @@
+package native
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/format/textedit"
+	"github.com/obstat/obstat/internal/format/tree"
+)
+
+// Confine is the word `confine:` of a policy: which commands run confined, and in which limits.
+// The zero value confines nothing, and what cannot be known is asked about.
+type Confine struct {
+	// Code: commands that would ask only because they cannot be looked into run confined.
+	Code bool `json:"code,omitempty"`
+	// Always: commands that the policy allows run confined as well.
+	Always bool `json:"always,omitempty"`
+	// Level is the least level that will do, "full" or "files"; "" is full.
+	Level string `json:"level,omitempty"`
+	// Read and Write are trees besides those that the policy and the toolchains give.
+	Read  []string `json:"read,omitempty"`
+	Write []string `json:"write,omitempty"`
+	// Ports are those of allowed hosts besides 80 and 443.
+	Ports []int `json:"ports,omitempty"`
+	// During: the process waits while a person is asked about a file that it may not read.
+	During bool `json:"during,omitempty"`
+	// Time and Size bound a run and each file that it writes; zero is no limit.
+	Time time.Duration `json:"time,omitempty"`
+	Size int64         `json:"size,omitempty"`
+}
+
+// Wanted tells whether any command is to run confined.
+func (c *Confine) Wanted() bool { return c.Code || c.Always }
+
+// Tighten returns a with the limits of b: a command that may run confined by a alone asks, one that
+// b confines is confined, and trees and ports are those that both have.
+func (c Confine) Tighten(b Confine) Confine {
+	c.Code, c.Always = c.Code && b.Code, c.Always || b.Always
+	if b.Level != "files" {
+		c.Level = ""
+	}
+	c.Read, c.Write, c.Ports = common(c.Read, b.Read), common(c.Write, b.Write), common(c.Ports, b.Ports)
+	c.During = c.During && b.During
+	c.Time, c.Size = least(c.Time, b.Time), least(c.Size, b.Size)
+	return c
+}
+
+func common[T comparable](a, b []T) (out []T) {
+	for _, v := range a {
+		if slices.Contains(b, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// least returns the smaller limit; zero is none.
+func least[T int64 | time.Duration](a, b T) T {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// ConfineOf returns the word `confine:` of a Program of this dialect; said is false where it says
+// nothing about it. only: the files hold nothing else, so that they decide no call.
+func ConfineOf(p *obstat.Program) (c Confine, said, only bool) {
+	var out params
+	if len(p.Params) == 0 || p.View != viewName || json.Unmarshal(p.Params, &out) != nil || out.Confine == nil {
+		return Confine{}, false, false
+	}
+	return *out.Confine, true, out.Only
+}
+
+// OnlyConfines tells whether a file has nothing to say but how commands are confined. It then
+// counts beside any other policy, and decides no call.
+func OnlyConfines(f *dialect.File) bool {
+	root, problems := textedit.YAML.Parse(f.Data)
+	if tree.Fatal(problems) || root.Get("confine") == nil {
+		return false
+	}
+	return !slices.ContainsFunc(root.Members, func(m tree.Member) bool { return m.Key != "version" && m.Key != "confine" })
+}
+
+var confineFields = []tree.Field{
+	{Name: "run", Kinds: []tree.Kind{tree.String}, Required: true},
+	{Name: "level", Kinds: []tree.Kind{tree.String}},
+	{Name: "read", Kinds: []tree.Kind{tree.Array}},
+	{Name: "write", Kinds: []tree.Kind{tree.Array}},
+	{Name: "ports", Kinds: []tree.Kind{tree.Array}},
+	{Name: "ask", Kinds: []tree.Kind{tree.String}},
+	{Name: "time", Kinds: []tree.Kind{tree.String}},
+	{Name: "size", Kinds: []tree.Kind{tree.String}},
+}
+
+const confineHint = "write `confine: code`, `always` or `off`, or `confine: {run: code, level: files, read: [~/data]}`"
+
+// readConfine reads `confine:` of one file. What the user and the machine say, a project tightens.
+func (l *loader) readConfine(n *tree.Node, layer string) {
+	if n == nil {
+		return
+	}
+	var c Confine
+	word := n
+	if n.Is(tree.Object) {
+		l.fields(n, confineFields)
+		word = n.Get("run")
+		l.confineLimits(n, &c)
+	}
+	if !word.Is(tree.String) {
+		if !n.Is(tree.Object) {
+			l.r.Fail(n, obstat.CodeWrongType, confineHint, "confine is a word or an object, not %s", n.Kind)
+		}
+		return
+	}
+	switch word.Str {
+	case "off":
+	case "code":
+		c.Code = true
+	case "always":
+		c.Code, c.Always = true, true
+	default:
+		l.r.Fail(word, obstat.CodeBadValue, confineHint, "commands run confined for code, always or off, not %q", word.Str)
+		return
+	}
+	at := &l.confine
+	if layer == dialect.LayerProject || layer == dialect.LayerLocal {
+		at = &l.confineHere
+	}
+	if *at != nil {
+		c = (*at).Tighten(c)
+	}
+	*at = &c
+}
+
+// confined returns the word of all files together, nil where none has it.
+func (l *loader) confined() *Confine {
+	switch {
+	case l.confine == nil:
+		return l.confineHere
+	case l.confineHere == nil:
+		return l.confine
+	}
+	c := *l.confineHere
+	own := *l.confine
+	if c.Read == nil { // a project that names no trees leaves those of the user
+		c.Read = own.Read
+	}
+	if c.Write == nil {
+		c.Write = own.Write
+	}
+	if c.Ports == nil {
+		c.Ports = own.Ports
+	}
+	c = own.Tighten(c)
+	return &c
+}
+
+// confineLimits reads the keys besides the word.
+func (l *loader) confineLimits(n *tree.Node, c *Confine) {
+	switch v := n.Get("level"); {
+	case !v.Is(tree.String) || v.Str == "full":
+	case v.Str == "files":
+		c.Level = v.Str
+	default:
+		l.r.Fail(v, obstat.CodeBadValue, "the levels are full and files", "%q is no level", v.Str)
+	}
+	c.Read, c.Write = l.trees(n.Get("read"), "read"), l.trees(n.Get("write"), "write")
+	for _, e := range n.Get("ports").Items() {
+		port, err := strconv.Atoi(e.Num)
+		if !e.Is(tree.Number) || err != nil || port < 1 || port > 65535 {
+			l.r.Fail(e, obstat.CodeBadValue, "write `ports: [22, 5432]`", "a port is a number from 1 to 65535")
+			continue
+		}
+		c.Ports = append(c.Ports, port)
+	}
+	if v := n.Get("ask"); v.Is(tree.String) {
+		if c.During = v.Str == "during"; !c.During {
+			l.r.Fail(v, obstat.CodeBadValue, "write `ask: during`, or leave it out",
+				"a confined command can ask during its run, not %q", v.Str)
+		}
+	}
+	if v := n.Get("time"); v.Is(tree.String) {
+		limit, err := time.ParseDuration(v.Str)
+		if err != nil || limit <= 0 {
+			l.r.Fail(v, obstat.CodeBadValue, "write `time: 10m`", "%q is no length of time", v.Str)
+		}
+		c.Time = limit
+	}
+	if v := n.Get("size"); v.Is(tree.String) {
+		size, err := sizeOf(v.Str)
+		if err != nil {
+			l.r.Fail(v, obstat.CodeBadValue, "write `size: 500M` or `size: 2G`", "%v", err)
+		}
+		c.Size = size
+	}
+}
+
+// trees reads directories, which are absolute or begin with `~/`.
+func (l *loader) trees(n *tree.Node, key string) (out []string) {
+	for _, e := range n.Items() {
+		text := e.Str
+		ok := strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~/") && len(text) > 2
+		ok = ok && !strings.ContainsAny(text, "*?$\x00") && !slices.Contains(strings.Split(text, "/"), "..")
+		if !e.Is(tree.String) || !ok {
+			l.r.Fail(e, obstat.CodeBadValue, "write `"+key+": [~/data, /srv/models]`: directories, without patterns",
+				"a tree of a confined command begins with / or ~/")
+			continue
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// sizeOf reads `500M`.
+func sizeOf(text string) (int64, error) {
+	units := map[byte]int64{'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}
+	unit := int64(1)
+	if n := len(text); n > 0 && units[text[n-1]] != 0 {
+		unit, text = units[text[n-1]], text[:n-1]
+	}
+	v, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || v <= 0 {
+		return 0, fmt.Errorf("%q is no size", text)
+	}
+	return v * unit, nil
+}

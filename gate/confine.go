@@ -1,0 +1,227 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/confine"
+	"github.com/obstat/obstat/dialect/native"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/guard/confined"
+	"github.com/obstat/obstat/internal/keep/statedir"
+	"github.com/obstat/obstat/policy"
+)
+
+// Confining is how a gate's calls may run confined. Its functions may be nil: then nothing speaks
+// against it, and nothing is kept.
+type Confining struct {
+	// Machine tells the level that this machine gives.
+	Machine func(ctx context.Context) confine.Report
+	// Not says why a call of this face cannot be changed into one that is confined, "" where it can.
+	Not func(call *obstat.Call, d *obstat.Decision) (why string)
+	// Change returns the input by which the call runs confined; nil changes nothing, for a face that
+	// only tells the answer.
+	Change func(b *confined.Bounds, t *confined.Ticket) (json.RawMessage, error)
+	// Environ are the variables of the agent; nil are the process's.
+	Environ []string
+}
+
+// Bounds returns the limits inside which a call would run here, whatever the policy says of confined
+// runs; for `obstat run`.
+func (g *Gate) Bounds(ctx context.Context, call *obstat.Call) (*confined.Bounds, error) {
+	c := *call
+	j := g.judge(ctx, &c, g.world())
+	return confined.Make(g.place(ctx, &c, j, j.wish()))
+}
+
+// Asking returns functions that put one thing to the policies in force for a call, and tell what guards
+// the agent at a path: for judging what a confined run has changed.
+func (g *Gate) Asking(ctx context.Context, call *obstat.Call) (
+	ask func(face, target string) obstat.Decision, guards func(string) string) {
+	c := *call
+	j := g.judge(ctx, &c, g.world())
+	p := g.place(ctx, &c, j, native.Confine{})
+	return p.Ask, p.Guards
+}
+
+// wish returns how the policies in force want calls to be confined: of a line of agents, each has to.
+func (j *judged) wish() native.Confine {
+	var out native.Confine
+	for i, f := range j.line {
+		w := f.Confine()
+		if i > 0 {
+			w = out.Tighten(w)
+		}
+		out = w
+	}
+	return out
+}
+
+// confine lets a call run confined that would ask only because it cannot be known, where the policy
+// wants that; with `confine: always`, one that is allowed as well. Where it cannot be, the call asks, and the
+// note says why.
+func (g *Gate) confine(ctx context.Context, c *obstat.Call, j *judged, digest string) obstat.Decision {
+	d := j.Decision
+	wish := j.wish()
+	unknown := d.Verdict == obstat.Ask && d.OnlyUnknown && wish.Code
+	always := d.Verdict == obstat.Allow && wish.Always && d.Input == nil && runsCommand(c)
+	if g.opts.Confine == nil || !unknown && !always {
+		return d
+	}
+	out, err := g.confined(ctx, c, j, wish, digest)
+	if err == nil {
+		return out
+	}
+	note := "it cannot run confined: " + err.Error()
+	if always {
+		return obstat.Decision{Verdict: obstat.Ask, By: obstat.By{Kind: obstat.ByGuard}, Stage: obstat.StageConfined,
+			Tool: d.Tool, Mode: d.Mode, Note: "the policy confines every command, and " + note}
+	}
+	d.Note = join(d.Note, note)
+	return d
+}
+
+// runsCommand tells whether a call is of a shell.
+func runsCommand(c *obstat.Call) bool {
+	t, known := effect.Lookup(c.Tool)
+	return known && t.Shell() && t.Canonical == "shell"
+}
+
+func (g *Gate) confined(ctx context.Context, c *obstat.Call, j *judged, wish native.Confine, digest string) (
+	obstat.Decision, error) {
+	d := j.Decision
+	if !runsCommand(c) {
+		return d, fmt.Errorf("%s is no command", c.Tool)
+	}
+	if not := g.opts.Confine.Not; not != nil {
+		if why := not(c, &d); why != "" {
+			return d, fmt.Errorf("%s", why)
+		}
+	}
+	b, err := confined.Make(g.place(ctx, c, j, wish))
+	if err != nil {
+		return d, err
+	}
+	var input json.RawMessage
+	if change := g.opts.Confine.Change; change != nil {
+		t := &confined.Ticket{Command: j.world.Analysis(c).Source, Call: *c, Bounds: *b, Digest: digest,
+			Policy: j.digest(), Expires: time.Now().Add(confined.Lifetime)}
+		if input, err = change(b, t); err != nil {
+			return d, err
+		}
+	}
+	return d.Confine(said(b), input), nil
+}
+
+// said says bounds in words.
+func said(b *confined.Bounds) *obstat.Confined {
+	p := b.Profile
+	out := &obstat.Confined{Level: string(p.Level), Profile: p.Digest()}
+	for line := range strings.Lines(p.String()) {
+		out.Says = append(out.Says, strings.TrimSuffix(line, "\n"))
+	}
+	for _, gap := range p.NotEnforced {
+		out.NotEnforced = append(out.NotEnforced, gap.String())
+	}
+	return out
+}
+
+// place is the call with everything that its bounds are made of.
+func (g *Gate) place(ctx context.Context, c *obstat.Call, j *judged, wish native.Confine) *confined.Place {
+	guard := g.guarding(j.line)
+	home, _ := g.opts.World.Home("")
+	state, _ := statedir.Dir(g.opts.Getenv) // "" remembers nothing
+	p := &confined.Place{Call: c, Analysis: j.world.Analysis(c), Wish: wish, Home: home, State: state,
+		Getenv: g.opts.Getenv, Environ: os.Environ(), Key: keyOf(c, j), Rules: commandRules(c, j.line)}
+	p.Ask = func(face, target string) obstat.Decision { return j.touch(c, face, target, g.opts.World) }
+	p.Runs = func(command string) obstat.Decision { return j.runs(c, command, g.opts.World) }
+	p.Guards = func(path string) string { return guard.Holds(c, g.opts.World, path) }
+	p.Hosts = confined.Hosts(programsOf(j.line))
+	p.Machine = confine.Report{Level: confine.LevelNone, Why: "nobody has looked"}
+	if o := g.opts.Confine; o != nil {
+		if o.Machine != nil {
+			p.Machine = o.Machine(ctx)
+		}
+		if o.Environ != nil {
+			p.Environ = o.Environ
+		}
+	}
+	return p
+}
+
+func programsOf(line []*policy.InForce) (out []*obstat.Program) {
+	for _, f := range line {
+		for _, p := range f.Policies {
+			out = append(out, p.Program)
+		}
+	}
+	return out
+}
+
+// touch puts one thing to all policies of a line of agents; the strictest answer counts.
+func (j *judged) touch(c *obstat.Call, face, target string, world obstat.World) (out obstat.Decision) {
+	for i, f := range j.line {
+		if d := f.Touch(c, face, target, world).Decision; i == 0 || d.Verdict < out.Verdict {
+			out = d
+		}
+	}
+	return out
+}
+
+// runs puts another command to all policies, as a call of the same tool.
+func (j *judged) runs(c *obstat.Call, command string, world obstat.World) (out obstat.Decision) {
+	as := *c
+	as.Input, _ = json.Marshal(map[string]string{obstat.MainFields(c.Tool)[0]: command}) // texts
+	for i, f := range j.line {
+		if d := f.Decide(&as, world).Decision; i == 0 || d.Verdict < out.Verdict {
+			out = d
+		}
+	}
+	return out
+}
+
+// keyOf tells answers apart that are remembered: by the policies and by all that conditions look at.
+// Where one looks at the time, nothing is remembered.
+func keyOf(c *obstat.Call, j *judged) string {
+	if !c.Time.IsZero() {
+		return ""
+	}
+	parts := []string{c.Agent, c.User, c.Channel, string(c.Mode), c.Branch, c.Dir, c.Hint}
+	for _, list := range [][]string{c.Roots, c.Roles, c.After} {
+		parts = append(parts, strings.Join(list, "\x01"))
+	}
+	for _, f := range j.line {
+		for _, p := range f.Policies {
+			parts = append(parts, p.Loaded.Policy.Digest(), p.Role.String(), p.Place)
+		}
+	}
+	return strings.Join(parts, "\x00")
+}
+
+// commandRules are the deny and ask rules about commands: of these, a confined run takes the program
+// out of view where the rule is about a whole program, and tells the rest as not enforced.
+func commandRules(c *obstat.Call, line []*policy.InForce) (out []obstat.Rule) {
+	for _, f := range line {
+		for _, p := range f.Policies {
+			for _, list := range p.Program.Rules {
+				for i := range list {
+					r := &list[i]
+					about := r.Tool.Text == "run" || slices.Contains(obstat.ToolKinds(r.Tool.Text), "shell")
+					same := func(o obstat.Rule) bool { return o.Pos == r.Pos && o.String() == r.String() }
+					if r.Verdict == obstat.Allow || !r.Pos.IsValid() || !about || slices.ContainsFunc(out, same) {
+						continue
+					}
+					out = append(out, *r)
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b obstat.Rule) int { return strings.Compare(a.Pos.String(), b.Pos.String()) })
+	return out
+}

@@ -1,0 +1,322 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/confine"
+	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/guard/confined"
+	"github.com/obstat/obstat/internal/keep/statedir"
+	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/store"
+)
+
+// exitNotStarted is the exit code where a confined command was not started, as other programs that
+// run one have it.
+const exitNotStarted ExitCode = 125
+
+// runOptions are the options of obstat run.
+type runOptions struct {
+	*Factory
+	Policy  policyOptions
+	Roots   []string
+	Agent   string
+	Command string
+	Ticket  string
+	Where   string
+	Explain bool
+	Stop    bool
+	Left    bool
+	Getenv  func(string) string
+}
+
+func newRun(f *Factory) *cobra.Command {
+	o := &runOptions{Factory: f, Getenv: os.Getenv}
+	cmd := command("run", nil, func(ctx context.Context, args []string) error { return runRun(ctx, o, args) })
+	o.Policy.flags(cmd, true)
+	fl := cmd.Flags()
+	fl.SetInterspersed(false)
+	fl.StringArrayVar(&o.Roots, "root", nil, "`directory` of the workspace (default: the working directory)")
+	fl.StringVar(&o.Agent, "agent", "", "`name` of the agent whose policy counts")
+	fl.StringVarP(&o.Command, "command", "c", "", "the `command` as a text for the shell, in place of COMMAND")
+	fl.StringVar(&o.Ticket, "ticket", "", "run the command that a hook has let run confined, by its `ticket`")
+	fl.StringVar(&o.Where, "where", "", "print the directory that the command of a `ticket` ended in")
+	fl.BoolVar(&o.Explain, "explain", false, "print the limits, and run nothing")
+	fl.BoolVar(&o.Stop, "stop", false, "end everything that confined commands have left in the background")
+	fl.BoolVar(&o.Left, "left", false, "list what confined commands have left in the background")
+	return cmd
+}
+
+func runRun(ctx context.Context, o *runOptions, args []string) error {
+	state, err := statedir.Dir(o.Getenv)
+	if err != nil {
+		return err
+	}
+	if o.Command == "" {
+		o.Command = shellText(args)
+	} else if len(args) > 0 {
+		return usagef("give --command or COMMAND, not both")
+	}
+	switch {
+	case o.Where != "":
+		return o.where(state)
+	case o.Stop:
+		return o.stop(state)
+	case o.Left:
+		return o.left(state)
+	case o.Command == "":
+		return usagef("name a COMMAND")
+	case o.Ticket != "":
+		return o.spend(ctx, state)
+	}
+	return o.byHand(ctx, state)
+}
+
+// shellText returns arguments as one text for the shell; one alone is such a text.
+func shellText(args []string) string {
+	if len(args) == 1 {
+		return args[0]
+	}
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = agent.Quote(arg)
+	}
+	return strings.Join(words, " ")
+}
+
+// where prints the directory that a command ended in, or the current one.
+func (o *runOptions) where(state string) error {
+	dir := confined.Took(state, o.Where)
+	if dir == "" {
+		dir, _ = os.Getwd() // an empty line leaves the shell where it is
+	}
+	_, err := fmt.Fprintln(o.IO.Out, dir)
+	return err
+}
+
+// leftJSON is the output of `obstat run --left --json`.
+type leftJSON struct {
+	V    int            `json:"v"`
+	Left []confine.Kept `json:"left"`
+}
+
+func leftBehind(state string) (out []confine.Kept, dirs []string, err error) {
+	dirs, err = confined.Sessions(state)
+	for _, dir := range dirs {
+		list, lerr := confine.Left(dir)
+		if errors.Is(lerr, confine.ErrUnsupported) {
+			return nil, nil, nil
+		}
+		out, err = append(out, list...), errors.Join(err, lerr)
+	}
+	return out, dirs, err
+}
+
+func (o *runOptions) left(state string) error {
+	list, _, err := leftBehind(state)
+	if err != nil {
+		return err
+	}
+	return o.show(leftJSON{1, append([]confine.Kept{}, list...)}, func(s *screen) { s.kept(list) })
+}
+
+// kept lists confined commands in the background.
+func (s *screen) kept(list []confine.Kept) {
+	for _, k := range list {
+		what := strings.Join(k.Args[min(2, len(k.Args)):], " ")
+		text := fmt.Sprintf("%s, since %s", what, k.Since.Local().Format(time.DateTime))
+		if len(k.Ports) > 0 {
+			text += fmt.Sprintf(", on ports %v", k.Ports)
+		}
+		s.text("confined", visible(text)+" (obstat run --stop ends it)")
+	}
+}
+
+func (o *runOptions) stop(state string) error {
+	_, dirs, err := leftBehind(state)
+	for _, dir := range dirs {
+		err = errors.Join(err, confine.Stop(dir))
+	}
+	return err
+}
+
+// byHand runs a command that a person names.
+func (o *runOptions) byHand(ctx context.Context, state string) error {
+	p, err := o.load(&o.Policy)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	call := &obstat.Call{Tool: "Bash", Agent: o.Agent, Dir: p.Dir, Roots: o.Roots, Session: "by hand"}
+	if len(call.Roots) == 0 {
+		call.Roots = []string{p.Dir}
+	}
+	if call.Input, err = json.Marshal(map[string]string{"command": o.Command}); err != nil {
+		return err
+	}
+	g, err := gate.Open(ctx, gate.Options{Policy: p, World: o.World, NoStart: true, NoRecord: true,
+		Confine: &gate.Confining{Machine: confine.Probe}})
+	if err != nil {
+		return err
+	}
+	if d, _ := g.Judge(ctx, call); d.Verdict == obstat.Deny {
+		fmt.Fprintf(o.IO.Err, "obstat: denied: %s\n", visible(d.Reason()))
+		return exit(exitNotStarted)
+	}
+	b, err := g.Bounds(ctx, call)
+	if err != nil {
+		return o.notStarted(err)
+	}
+	if o.Explain {
+		return o.explain(b)
+	}
+	return o.start(ctx, g, call, &confined.Run{Command: o.Command, Dir: p.Dir, Bounds: b, State: state}, nil)
+}
+
+func (o *runOptions) notStarted(err error) error {
+	fmt.Fprintf(o.IO.Err, "obstat: the command was not started: it cannot run confined: %s\n", visible(err.Error()))
+	return exit(exitNotStarted)
+}
+
+// boundsJSON is the output of `obstat run --explain --json`.
+type boundsJSON struct {
+	V      int    `json:"v"`
+	Digest string `json:"digest"`
+	confined.Bounds
+}
+
+func (o *runOptions) explain(b *confined.Bounds) error {
+	out := boundsJSON{1, b.Profile.Digest(), *b}
+	return o.show(out, func(s *screen) {
+		s.printf("%s", visibleLines(b.Profile.String()))
+		for _, f := range b.Registries {
+			s.printf("The registry %s:%d is named by %s.\n", visible(f.Host), f.Port, visible(f.From))
+		}
+		if b.Stays {
+			s.printf("It may stay in the background.\n")
+		}
+	})
+}
+
+func visibleLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = visible(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// spend runs the command of a ticket.
+func (o *runOptions) spend(ctx context.Context, state string) error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return o.notStarted(err)
+	}
+	t, err := confined.Redeem(state, o.Ticket, o.Command, dir, time.Now())
+	if err != nil {
+		return o.notStarted(err)
+	}
+	files := &gate.Files{Names: t.Files, Dialect: t.Dialect, Options: t.Options, Start: dir, Agent: t.Call.Agent,
+		Getenv: o.Getenv}
+	files.Home, _ = o.World.Home("")
+	if a := agent.Of(t.Call.Agent); a != nil {
+		files.Chosen = a.ModelDir
+	}
+	g, err := gate.Open(ctx, gate.Options{Policy: files, World: o.World, Getenv: o.Getenv, NoStart: true, NoRecord: true})
+	if err != nil {
+		return o.notStarted(err)
+	}
+	r := &confined.Run{Command: t.Command, Dir: dir, Bounds: &t.Bounds, State: state, Ticket: o.Ticket}
+	return o.start(ctx, g, &t.Call, r, t)
+}
+
+// start runs a command, tells what was refused and returns its exit code.
+func (o *runOptions) start(ctx context.Context, g *gate.Gate, call *obstat.Call, r *confined.Run,
+	t *confined.Ticket) error {
+	r.Ask, r.Guards = g.Asking(ctx, call)
+	r.Session = confined.SessionDir(r.State, call.Agent+"\x00"+call.Session)
+	r.Environ = os.Environ()
+	r.Stdin, r.Stdout, r.Stderr = o.IO.In, o.IO.Out, o.IO.Err
+	began := time.Now()
+	end, err := r.Do(ctx)
+	if end == nil {
+		return o.notStarted(err)
+	}
+	if t != nil {
+		if lerr := o.record(r.State, t, end, time.Since(began)); lerr != nil {
+			fmt.Fprintf(o.IO.Err, "obstat: the run could not be written down: %v\n", lerr)
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(o.IO.Err, "obstat: %s\n", visible(err.Error()))
+	}
+	o.tell(end, t == nil)
+	return done(ExitCode(end.Exit))
+}
+
+// tell says what the command did not get; by hand, also at which level it ran and what was not enforced.
+func (o *runOptions) tell(end *confined.Ended, all bool) {
+	say := func(format string, args ...any) { fmt.Fprintf(o.IO.Err, "obstat: "+format+"\n", args...) }
+	if all {
+		say("ran confined at level %s", end.Level)
+		for _, gap := range end.Gaps {
+			say("not enforced: %s", visible(gap.String()))
+		}
+	}
+	for i := range end.Told {
+		say("%s", visible(end.Told[i].String()))
+	}
+	if len(end.Told) > 0 {
+		say("this command ran confined to what the policy allows; do not work around a refusal. " +
+			"A person can allow it with a rule; then run it again")
+	}
+	if end.Ended != "" {
+		say("it was ended: %s", visible(end.Ended))
+	}
+	if end.Left > 0 {
+		say("%d processes stay in the background, confined; obstat run --stop ends them", end.Left)
+	}
+}
+
+// ranJSON is the detail of the record of a confined run.
+type ranJSON struct {
+	Level   confine.Level      `json:"level"`
+	Profile string             `json:"profile"`
+	Exit    int                `json:"exit"`
+	Refused []confined.Refused `json:"refused,omitempty"`
+	Gaps    []string           `json:"not_enforced,omitempty"`
+	Left    int                `json:"left,omitempty"`
+}
+
+// record writes down how a confined run ended.
+func (o *runOptions) record(state string, t *confined.Ticket, end *confined.Ended, took time.Duration) error {
+	more := ranJSON{Level: end.Level, Profile: t.Bounds.Profile.Digest(), Exit: end.Exit, Refused: end.Told,
+		Left: end.Left}
+	for _, gap := range end.Gaps {
+		more.Gaps = append(more.Gaps, gap.String())
+	}
+	detail, err := json.Marshal(map[string]any{"confined": more})
+	if err != nil {
+		return err
+	}
+	c := &t.Call
+	rec := &ledger.Record{Time: time.Now(), Kind: ledger.Outcome, Agent: c.Agent, Session: c.Session, User: c.User,
+		Dir: c.Dir, Tool: c.Tool, Call: t.Digest, Policy: t.Policy, Verdict: "ran", Detail: detail, Nanos: took.Nanoseconds(),
+		Reason: fmt.Sprintf("ran confined at level %s, %d things refused", end.Level, len(end.Told))}
+	log, err := store.Log(statedir.Store(state), o.Getenv)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	return errors.Join(log.Append(ctx, rec), log.Close())
+}

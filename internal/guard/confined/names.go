@@ -1,0 +1,356 @@
+package confined
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/paths"
+)
+
+// maxNames bounds the names of a tree that are asked about, and maxRefused those that are kept
+// apart in one.
+const (
+	maxNames   = 400_000
+	maxRefused = 2_000
+)
+
+// A memory keeps the answers about the names of trees: looking again asks only about directories
+// whose time has changed. It belongs to one policy in one set of circumstances.
+type memory struct {
+	file  string // "" forgets
+	Trees map[string]map[string]dirNames
+	fresh bool
+}
+
+// dirNames is a directory as it was read: its time, the directories in it and the names that were
+// refused.
+type dirNames struct {
+	Time    int64    `json:"t"`
+	Dirs    []string `json:"d,omitempty"`
+	Refused []string `json:"r,omitempty"`
+	All     bool     `json:"a,omitempty"` // every name in it was refused
+}
+
+func newMemory(state, key string) *memory {
+	m := &memory{Trees: map[string]map[string]dirNames{}}
+	if state == "" || key == "" {
+		return m
+	}
+	sum := sha256.Sum256([]byte(key))
+	m.file = filepath.Join(state, "confined", "names-"+hex.EncodeToString(sum[:12])+".json")
+	if text, err := os.ReadFile(m.file); err == nil && json.Unmarshal(text, &m.Trees) != nil {
+		m.Trees = map[string]map[string]dirNames{}
+	}
+	return m
+}
+
+// save keeps the memory for the next call. That it cannot be kept costs time and nothing else.
+func (m *memory) save() {
+	if m.file == "" || !m.fresh {
+		return
+	}
+	text, err := json.Marshal(m.Trees)
+	if err != nil || os.MkdirAll(filepath.Dir(m.file), 0o700) != nil {
+		return
+	}
+	_ = writeFile(m.file, text)
+}
+
+// writeFile replaces a file of the state directory as a whole.
+func writeFile(name string, text []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(name), ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(text)
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), name)
+	}
+	if err != nil {
+		os.Remove(temp.Name())
+	}
+	return err
+}
+
+// A nameWalk is one walk through a tree.
+type nameWalk struct {
+	root   string
+	old    map[string]dirNames
+	now    map[string]dirNames
+	match  func(name string, isDir bool) bool
+	skip   func(dir string) bool
+	found  []string
+	asked  int
+	missed bool // something was not remembered
+}
+
+var errTooMany = errors.New("it has too many names to ask the policy about")
+
+// walk returns the names below root that match, down to a depth. A directory that matches is not
+// looked into; of one whose names all match, the directory is returned.
+func (m *memory) walk(root, face string, depth int, match func(string, bool) bool,
+	skip func(string) bool) ([]string, error) {
+	id := face + " " + root
+	w := &nameWalk{root: root, old: m.Trees[id], now: map[string]dirNames{}, match: match, skip: skip}
+	if err := w.visit(root, depth); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if w.missed || len(w.now) != len(w.old) {
+		m.Trees[id], m.fresh = w.now, true
+	}
+	if len(w.found) > maxRefused {
+		return nil, errTooMany
+	}
+	slices.Sort(w.found)
+	return w.found, nil
+}
+
+func (w *nameWalk) visit(dir string, depth int) error {
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() {
+		return err
+	}
+	rel := strings.TrimPrefix(dir, w.root)
+	now := info.ModTime().UnixNano()
+	d, ok := w.old[rel]
+	if !ok || d.Time != now || now == 0 {
+		w.missed = true
+		if d, err = w.read(dir); err != nil {
+			return nil // it holds nothing that the same user could read
+		}
+		if d.Time = now; time.Since(info.ModTime()) < time.Second {
+			d.Time = 0 // it may change again without a new time
+		}
+	}
+	w.now[rel] = d
+	if w.asked > maxNames {
+		return errTooMany
+	}
+	if d.All && dir != w.root {
+		w.found = append(w.found, dir)
+		return nil
+	}
+	for _, name := range d.Refused {
+		w.found = append(w.found, filepath.Join(dir, name))
+	}
+	if depth <= 1 {
+		return nil
+	}
+	for _, name := range d.Dirs {
+		at := filepath.Join(dir, name)
+		if w.skip != nil && w.skip(at) {
+			continue
+		}
+		if err := w.visit(at, depth-1); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *nameWalk) read(dir string) (out dirNames, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return out, err
+	}
+	for _, e := range entries {
+		w.asked++
+		at := filepath.Join(dir, e.Name())
+		switch {
+		case w.match(at, e.IsDir()):
+			out.Refused = append(out.Refused, e.Name())
+		case e.IsDir():
+			out.Dirs = append(out.Dirs, e.Name())
+		}
+	}
+	out.All = len(entries) > 1 && len(out.Refused) == len(entries) && w.match(filepath.Join(dir, neutral), false)
+	return out, nil
+}
+
+// names asks about every name in the workspace: those that code may not read are hidden, unless git
+// tracks them; those that it may not write are read-only.
+func (m *maker) names() error {
+	p := m.profile()
+	skip := func(dir string) bool {
+		return filepath.Base(dir) == "objects" && filepath.Base(filepath.Dir(dir)) == ".git"
+	}
+	hidden, err := m.memo.walk(m.root, obstat.FaceRead, 64, func(name string, isDir bool) bool {
+		d := m.Ask(obstat.FaceRead, name)
+		return refuses(&d)
+	}, skip)
+	if err != nil {
+		return unfit("the workspace %s: %v", m.root, err)
+	}
+	hidden, tracked := m.untracked(hidden)
+	p.Hidden = append(p.Hidden, hidden...)
+	if len(tracked) > 0 {
+		m.gap("hide "+strings.Join(tracked, ", "),
+			"git tracks it, so that it is no secret of this machine, and `git show` prints it")
+	}
+	if p.Workspace.Mode != "" || slices.Contains(p.Write, m.root) {
+		kept, err := m.memo.walk(m.root, obstat.FaceWrite, 64, func(name string, isDir bool) bool {
+			return m.Guards(name) != "" || runByGit(name) || m.keeps(name)
+		}, skip)
+		if err != nil {
+			return unfit("the workspace %s: %v", m.root, err)
+		}
+		for _, name := range kept {
+			if !slices.ContainsFunc(hidden, func(h string) bool { return paths.Inside(h, name) }) {
+				p.ReadOnly = append(p.ReadOnly, name)
+			}
+		}
+	}
+	m.memo.save()
+	return m.roots()
+}
+
+// keeps tells whether the policy refuses to write a name.
+func (m *maker) keeps(name string) bool {
+	d := m.Ask(obstat.FaceWrite, name)
+	return refuses(&d)
+}
+
+// runByGit tells whether a path names programs that git runs: hooks and settings of a repository.
+func runByGit(name string) bool {
+	at := strings.LastIndex(name, "/.git/")
+	if at < 0 {
+		return false
+	}
+	rest := strings.TrimPrefix(name[at:], "/.git/")
+	if mod := strings.LastIndex(rest, "/"); strings.HasPrefix(rest, "modules/") && mod >= 0 {
+		rest = rest[mod+1:]
+	}
+	first, _, _ := strings.Cut(rest, "/")
+	return slices.Contains([]string{"hooks", "config", "config.worktree", "info"}, first)
+}
+
+// untracked parts names into those that git does not track and those that it does.
+func (m *maker) untracked(names []string) (out, tracked []string) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	if _, err := os.Lstat(filepath.Join(m.root, ".git")); err != nil {
+		return names, nil
+	}
+	args := []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", m.root,
+		"ls-files", "-z", "--cached", "--"}
+	for _, name := range names {
+		args = append(args, ":(literal)"+strings.TrimPrefix(strings.TrimPrefix(name, m.root), "/"))
+	}
+	cmd := exec.Command("git", args...)
+	cmd.Env = []string{"PATH=" + m.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0"}
+	text, err := cmd.Output()
+	if err != nil {
+		return names, nil // nothing is known to be tracked
+	}
+	is := map[string]bool{}
+	for name := range strings.SplitSeq(string(text), "\x00") {
+		is[filepath.Join(m.root, name)] = name != ""
+	}
+	for _, name := range names {
+		if is[name] {
+			tracked = append(tracked, name)
+		} else {
+			out = append(out, name)
+		}
+	}
+	return out, tracked
+}
+
+// roots adds the other directories of the workspace, which are written through, and the repository
+// that a worktree belongs to.
+func (m *maker) roots() error {
+	p := m.profile()
+	for _, root := range m.Call.Roots {
+		dir := realOf(root)
+		if paths.Inside(m.root, dir) || paths.Inside(dir, m.root) || paths.Inside(dir, m.Home) {
+			continue
+		}
+		if d := m.Ask(obstat.FaceRead, filepath.Join(dir, neutral)); refuses(&d) {
+			continue
+		}
+		p.Read, p.Execute = append(p.Read, dir), append(p.Execute, dir)
+		if err := m.look(dir, obstat.FaceRead, 64); err != nil {
+			return err
+		}
+		if d := m.Ask(obstat.FaceWrite, filepath.Join(dir, neutral)); refuses(&d) {
+			continue
+		}
+		p.Write = append(p.Write, dir)
+		if d := m.Ask(obstat.FaceDelete, filepath.Join(dir, neutral)); !refuses(&d) {
+			p.Delete = append(p.Delete, dir)
+		}
+		if err := m.look(dir, obstat.FaceWrite, 64); err != nil {
+			return err
+		}
+	}
+	m.worktree()
+	return nil
+}
+
+// worktree lets a linked worktree, or a submodule, read the repository that it belongs to: its file
+// `.git` says `gitdir: /p/.git/worktrees/x`. An agent may have written that file, so that it counts
+// only where it leads to a repository.
+func (m *maker) worktree() {
+	text, err := os.ReadFile(filepath.Join(m.root, ".git"))
+	dir, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+	if err != nil || !ok {
+		return
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(m.root, dir)
+	}
+	dir = realOf(dir)
+	at := strings.LastIndex(dir, "/.git/")
+	if at < 0 {
+		return
+	}
+	git := dir[:at] + "/.git"
+	for _, name := range []string{"HEAD", "objects", "refs"} {
+		if _, err := os.Lstat(filepath.Join(git, name)); err != nil {
+			return
+		}
+	}
+	if d := m.Ask(obstat.FaceRead, filepath.Join(git, neutral)); d.Verdict == obstat.Deny && ruled(&d) {
+		return
+	}
+	m.profile().Read = append(m.profile().Read, git)
+}
+
+// toldTree is where the memory keeps what programs have told.
+const toldTree = "told"
+
+// told returns the answer of a program that was asked before.
+func (m *memory) told(command, stamp string) (string, bool) {
+	d, ok := m.Trees[toldTree][command]
+	if !ok || len(d.Dirs) != 2 || d.Dirs[0] != stamp {
+		return "", false
+	}
+	return d.Dirs[1], true
+}
+
+func (m *memory) tell(command, stamp, text string) {
+	if m.Trees[toldTree] == nil {
+		m.Trees[toldTree] = map[string]dirNames{}
+	}
+	m.Trees[toldTree][command] = dirNames{Dirs: []string{stamp, text}}
+	m.fresh = true
+	m.save()
+}
+
+// short names a text by a few digits.
+func short(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,300 @@
+package confined
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/confine"
+	"github.com/obstat/obstat/dialect/native"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/paths"
+)
+
+// A Place is a call in its surroundings, and the policy that is asked about them.
+type Place struct {
+	Call     *obstat.Call
+	Analysis *effect.Analysis
+	// Ask puts one thing to the policy in force: `Ask(obstat.FaceRead, "/p/.env")`.
+	Ask func(face, target string) obstat.Decision
+	// Runs puts a command to the policy: `Runs("curl x")`.
+	Runs func(command string) obstat.Decision
+	// Guards tells what guards the agent at a path, "" where nothing does.
+	Guards func(path string) string
+	// Rules are the rules about commands that deny or ask, to be shown as not enforced for code.
+	Rules []obstat.Rule
+	Wish  native.Confine
+	Home  string
+	// State is obstat's state directory, and Key tells policies and circumstances apart for the
+	// answers that are remembered there; without a Key nothing is remembered.
+	State, Key string
+	Getenv     func(string) string
+	Environ    []string
+	// Hosts are those that rules name; each is put to the policy.
+	Hosts []string
+	// Machine is the level that the machine gives.
+	Machine confine.Report
+}
+
+// Bounds are a Profile, and the things about a run that are no part of one.
+type Bounds struct {
+	Profile confine.Profile `json:"profile"`
+	// Stays: the command leaves something in the background, so that its workspace is written through.
+	Stays bool `json:"stays,omitempty"`
+	// Known are the paths that the call is known to change, and may: `.git` of `git commit`.
+	Known []string `json:"known,omitempty"`
+	// Make are files and directories that are made before the run where they are missing: the target of
+	// `make > /tmp/log`, the cache of a compiler.
+	Make []string `json:"make,omitempty"`
+	// Registries tells where the hosts of registries were found.
+	Registries []Found `json:"registries,omitempty"`
+}
+
+// An Unfit says why a call cannot be confined as the policy wants it, so that it asks.
+type Unfit struct {
+	Why  string
+	Rule *obstat.Rule // that cannot be held, if one cannot
+}
+
+// Error tells why.
+func (u *Unfit) Error() string { return u.Why }
+
+func unfit(format string, args ...any) error { return &Unfit{Why: fmt.Sprintf(format, args...)} }
+
+// neutral is a name that no rule has. A rule that speaks of it speaks of the place that it is in.
+const neutral = "obstat-neutral-name"
+
+// refuses tells whether a decision keeps a thing from code: a rule, a mode or a check says so. That no
+// rule is about it does not; trees that belong to every confined run are given then.
+func refuses(d *obstat.Decision) bool {
+	if d.Verdict == obstat.Allow {
+		return false
+	}
+	return d.Verdict == obstat.Deny || len(d.Faults) > 0 || d.Safety || ruled(d)
+}
+
+// ruled tells whether a rule that a person wrote has spoken, or one of the built-in ones that is
+// about some things alone.
+func ruled(d *obstat.Decision) bool {
+	return d.Rule != nil && (d.Rule.Pos.IsValid() || !d.Rule.Tool.IsZero() || !d.Rule.Whole())
+}
+
+// sameRule tells whether two decisions were made by one rule: then it is about the place that both
+// names are in.
+func sameRule(a, b *obstat.Decision) bool {
+	if a.Verdict != b.Verdict || a.Stage != b.Stage || (a.Rule == nil) != (b.Rule == nil) {
+		return false
+	}
+	return a.Rule == nil || a.Rule.Pos == b.Rule.Pos && a.Rule.Source == b.Rule.Source && a.Rule.Reason == b.Rule.Reason
+}
+
+// Make returns the bounds of a call. An error of type [*Unfit] says that it has to ask.
+func Make(p *Place) (*Bounds, error) {
+	m := &maker{Place: p, out: new(Bounds)}
+	for _, step := range []func() error{m.level, m.workspace, m.system, m.toolchains, m.extra, m.names, m.known,
+		m.programs, m.network, m.sockets} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	m.environment()
+	m.out.Profile = tidy(m.out.Profile)
+	if err := m.out.Profile.Check(); err != nil {
+		return nil, unfit("%v", err)
+	}
+	return m.out, nil
+}
+
+// A maker makes the Bounds of one call.
+type maker struct {
+	*Place
+	out   *Bounds
+	root  string // the workspace that the call works in
+	memo  *memory
+	books bool // git changes its own files
+	knows bool // all that the call does is known
+}
+
+func (m *maker) profile() *confine.Profile { return &m.out.Profile }
+
+// level takes the level that the policy wants.
+func (m *maker) level() error {
+	p := m.profile()
+	if p.Level = confine.LevelFull; m.Wish.Level != "" {
+		p.Level = confine.Level(m.Wish.Level)
+	}
+	if !m.Machine.Level.Covers(p.Level) {
+		return unfit("the policy wants confinement at level %s, and this machine gives %s: %s", p.Level, m.Machine.Level,
+			m.Machine.Why)
+	}
+	p.Limits = confine.Limits{Time: m.Wish.Time, FileSize: m.Wish.Size}
+	m.memo = newMemory(m.State, m.Key)
+	return nil
+}
+
+// workspace finds the directory that the call works in, and how it is written.
+func (m *maker) workspace() error {
+	dir := m.Call.Dir
+	if dir == "" || !filepath.IsAbs(dir) {
+		return unfit("the call is made in no directory")
+	}
+	m.root = filepath.Clean(dir)
+	for _, root := range m.Call.Roots {
+		if paths.Inside(root, dir) {
+			m.root = filepath.Clean(root)
+			break
+		}
+	}
+	real, err := filepath.EvalSymlinks(m.root)
+	if err != nil {
+		return unfit("the workspace cannot be looked at: %v", err)
+	}
+	m.root = real
+	for what, inside := range map[string]string{"home directory": m.Home, "state of obstat": m.State} {
+		if inside != "" && m.root != "" && paths.Inside(m.root, realOf(inside)) {
+			return unfit("the workspace %s holds the %s", m.root, what)
+		}
+	}
+	p := m.profile()
+	probe := filepath.Join(m.root, neutral)
+	if d := m.Ask(obstat.FaceRead, probe); refuses(&d) {
+		return &Unfit{Why: "the policy keeps code from reading the workspace: " + d.Reason(), Rule: d.Rule}
+	}
+	p.Read, p.Execute = append(p.Read, m.root), append(p.Execute, m.root)
+	m.out.Stays = m.stays()
+	p.Workspace = confine.Workspace{Root: m.root, Mode: confine.Overlay, State: filepath.Join(m.State, "layers")}
+	if m.out.Stays || !m.Machine.Overlay || m.Machine.Level != confine.LevelFull {
+		p.Workspace.Mode, p.Workspace.State = confine.Through, ""
+	}
+	d := m.Ask(obstat.FaceWrite, probe)
+	if refuses(&d) {
+		p.Workspace = confine.Workspace{}
+		return nil
+	}
+	if del := m.Ask(obstat.FaceDelete, probe); refuses(&del) && p.Workspace.Mode == confine.Through {
+		p.Workspace = confine.Workspace{}
+		p.Write = append(p.Write, m.root)
+		for _, name := range books() {
+			if dir := filepath.Join(m.root, name); m.visible(dir) {
+				p.Delete = append(p.Delete, dir)
+			}
+		}
+		m.gap("remove files in "+m.root, "refused throughout, also where a command made them itself: "+del.Reason())
+	}
+	return nil
+}
+
+func realOf(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}
+
+// gap lists a thing as not enforced.
+func (m *maker) gap(what, why string) {
+	p := m.profile()
+	p.NotEnforced = append(p.NotEnforced, confine.Gap{What: what, Why: why})
+}
+
+// known adds the things that the call is known to do, all of which the policy allows: of
+// `python3 gen.py > /srv/out/x` the write.
+func (m *maker) known() error {
+	p := m.profile()
+	m.knows = len(m.Analysis.Gaps) == 0
+	for i := range m.Analysis.Commands {
+		m.knows = m.knows && !m.Analysis.Unknown(i)
+	}
+	for i := range m.Analysis.Effects {
+		e := &m.Analysis.Effects[i]
+		if e.Where != "" || e.Harmless {
+			continue
+		}
+		switch e.Kind {
+		case effect.Read:
+			if e.Path != "" && !e.Glob && !e.Tags.Has(effect.List) && m.visible(e.Path) {
+				p.Read = append(p.Read, e.Path)
+				p.Hidden = slices.DeleteFunc(p.Hidden, func(h string) bool { return h == e.Path || h == e.Real })
+			}
+		case effect.Write, effect.Delete:
+			m.change(e)
+		}
+	}
+	if m.books {
+		m.free()
+	}
+	return nil
+}
+
+// visible tells whether a path exists, so that it can be shown.
+func (m *maker) visible(path string) bool {
+	_, err := filepath.EvalSymlinks(path)
+	return err == nil
+}
+
+// change adds a known change of files.
+func (m *maker) change(e *effect.Effect) {
+	p := m.profile()
+	switch {
+	case e.Unnamed && e.Tags.Has(effect.Books):
+		m.books = m.books || e.Program == "git"
+	case e.Path == "" || e.Glob || paths.Inside("/dev", e.Path):
+	case paths.Inside(m.root, e.Path) || paths.Inside(m.root, e.Real):
+		m.out.Known = append(m.out.Known, e.Path)
+	case m.visible(e.Path):
+		p.Write = append(p.Write, e.Path)
+		if e.Kind == effect.Delete {
+			p.Delete = append(p.Delete, filepath.Dir(e.Path))
+		}
+		m.out.Known = append(m.out.Known, e.Path)
+	case e.Kind == effect.Write && m.visible(filepath.Dir(e.Path)):
+		// Where the file is made, not its directory: that would give all of `/tmp`.
+		p.Write = append(p.Write, e.Path)
+		m.out.Make = append(m.out.Make, e.Path)
+	}
+}
+
+// free lets git change its own files, but for those that name programs which git runs: these only
+// where nothing else runs in the same confinement.
+func (m *maker) free() {
+	p := m.profile()
+	git := filepath.Join(m.root, ".git")
+	keep := []string{filepath.Join(git, "hooks")}
+	if !m.knows {
+		keep = append(keep, filepath.Join(git, "config"), filepath.Join(git, "info"))
+	}
+	m.out.Known = append(m.out.Known, git)
+	held := slices.ContainsFunc(p.ReadOnly, func(n string) bool { return paths.Inside(git, n) })
+	p.ReadOnly = slices.DeleteFunc(p.ReadOnly, func(n string) bool { return paths.Inside(git, n) })
+	if held || m.visible(git) {
+		p.ReadOnly = append(p.ReadOnly, slices.DeleteFunc(keep, func(n string) bool { return !m.visible(n) })...)
+	}
+}
+
+// tidy sorts the lists, each without repetitions and without trees inside others.
+func tidy(p confine.Profile) confine.Profile {
+	for _, list := range []*[]string{&p.Read, &p.Write, &p.Delete, &p.Execute} {
+		*list = tops(*list)
+	}
+	shown := func(name string) bool {
+		return slices.ContainsFunc(slices.Concat(p.Read, p.Write), func(tree string) bool { return paths.Inside(tree, name) })
+	}
+	p.Hidden = slices.DeleteFunc(p.Hidden, func(name string) bool { return !shown(name) })
+	for _, list := range []*[]string{&p.Hidden, &p.ReadOnly, &p.Sockets, &p.Env.Keep} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return p
+}
+
+// tops leaves out trees that lie in others.
+func tops(list []string) (out []string) {
+	slices.Sort(list)
+	for _, dir := range list {
+		if !slices.ContainsFunc(out, func(o string) bool { return paths.Inside(o, dir) }) {
+			out = append(out, dir)
+		}
+	}
+	return out
+}

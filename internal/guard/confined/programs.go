@@ -1,0 +1,162 @@
+package confined
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/confine"
+)
+
+// maxPrograms bounds the programs of PATH that are asked about.
+const maxPrograms = 20_000
+
+// programs hides the files of programs that a rule refuses to run, whatever their arguments are:
+// every name by which PATH finds them. The same by other means is listed as not enforced.
+func (m *maker) programs() error {
+	p := m.profile()
+	if len(m.Rules) == 0 {
+		return nil
+	}
+	for i := range m.Rules {
+		r := &m.Rules[i]
+		m.gap("the same as "+r.Verdict.String()+" rule "+r.String()+at(r.Pos)+" by other means",
+			"the rule is about a command; code is held by files, programs and hosts")
+	}
+	neutralRun := m.Runs(neutral + " x")
+	asked := map[string]bool{}
+	refused := func(name string) bool {
+		if r, ok := asked[name]; ok {
+			return r
+		}
+		d := m.Runs(name + " x")
+		asked[name] = refuses(&d) && !sameRule(&d, &neutralRun)
+		return asked[name]
+	}
+	count := 0
+	for _, dir := range filepath.SplitList(m.Getenv("PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		found, err := m.memo.walk(realOf(dir), "run", 1, func(name string, isDir bool) bool {
+			count++
+			return !isDir && count <= maxPrograms && runnable(filepath.Base(name)) && refused(filepath.Base(name))
+		}, nil)
+		if err != nil {
+			return unfit("the programs in %s: %v", dir, err)
+		}
+		for _, name := range found {
+			p.Hidden = append(p.Hidden, name)
+			if real := realOf(name); real != name && filepath.Base(real) == filepath.Base(name) {
+				p.Hidden = append(p.Hidden, real)
+			}
+		}
+	}
+	if count > maxPrograms {
+		return unfit("PATH holds more than %d programs", maxPrograms)
+	}
+	m.memo.save()
+	return nil
+}
+
+// runnable tells whether a name can stand in a command as it is.
+func runnable(name string) bool {
+	return name != "" && !strings.ContainsAny(name, " \t\n\"'\\$`;&|<>()*?[]{}#~!=") && name[0] != '-'
+}
+
+// at returns where a rule is written, with a blank before it.
+func at(pos obstat.Pos) string {
+	if !pos.IsValid() {
+		return ""
+	}
+	return " (" + pos.String() + ")"
+}
+
+// secretWords are parts of the names of variables that hold secrets.
+var secretWords = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "API_KEY",
+	"PRIVATE_KEY", "ACCESS_KEY", "_AUTH", "AUTH_", "COOKIE", "SESSION_KEY", "WEBHOOK", "DSN", "CONNECTION_STRING",
+	"DATABASE_URL", "SIGNING_KEY"}
+
+// socketVariables lead to sockets, which are closed unless a rule opens one.
+var socketVariables = map[string]string{"SSH_AUTH_SOCK": "", "DBUS_SESSION_BUS_ADDRESS": "unix:path=",
+	"DOCKER_HOST": "unix://", "GPG_AGENT_INFO": "", "WAYLAND_DISPLAY": "", "DISPLAY": "", "XAUTHORITY": ""}
+
+// environment keeps the variables that hold no secret.
+func (m *maker) environment() {
+	p := m.profile()
+	p.Env.Keep = Keep(m.Environ, p.Sockets)
+	p.Env.Set = map[string]string{"OBSTAT_CONFINED": "1"}
+}
+
+// Keep returns the names of the variables that a confined command gets: those that neither look like
+// secrets, by their names or their values, nor lead to a socket that is closed.
+func Keep(environ, sockets []string) (out []string) {
+	for _, v := range environ {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || name == "" || strings.HasPrefix(name, "OBSTAT_") || strings.ContainsAny(name, "*\x00") {
+			continue
+		}
+		if slices.Contains(proxyVariables, name) { // hosts are reached by their names, and a proxy is none of them
+			continue
+		}
+		if prefix, leads := socketVariables[name]; leads {
+			at, _, _ := strings.Cut(strings.TrimPrefix(value, prefix), ",")
+			if !slices.Contains(sockets, at) {
+				continue
+			}
+		} else if secretVariable(name, value) {
+			continue
+		}
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func secretVariable(name, value string) bool {
+	upper := strings.ToUpper(name)
+	if strings.HasSuffix(upper, "_KEY") || strings.HasSuffix(upper, "_PASS") || upper == "PGPASSWORD" {
+		return true
+	}
+	if slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(upper, w) }) {
+		return !strings.HasSuffix(upper, "_FILE") && !harmlessValue(value)
+	}
+	at := strings.Index(value, "://")
+	return at > 0 && strings.Contains(strings.SplitN(value[at+3:], "/", 2)[0], "@") // https://user:password@host
+}
+
+// harmlessValue tells whether a value is too plain for a secret: `GIT_AUTHOR_NAME=x` has AUTH in it.
+func harmlessValue(value string) bool {
+	return value == "" || value == "0" || value == "1" || value == "true" || value == "false"
+}
+
+// sockets opens those that a rule allows to be written by their own name: ssh-agent, docker, the bus.
+func (m *maker) sockets() error {
+	p := m.profile()
+	candidates := []string{"/var/run/docker.sock", "/run/docker.sock"}
+	for name, prefix := range socketVariables {
+		at, _, _ := strings.Cut(strings.TrimPrefix(m.Getenv(name), prefix), ",")
+		if filepath.IsAbs(at) {
+			candidates = append(candidates, filepath.Clean(at))
+		}
+	}
+	slices.Sort(candidates)
+	for _, name := range slices.Compact(candidates) {
+		info, err := os.Stat(name)
+		if err != nil || info.Mode()&os.ModeSocket == 0 {
+			continue
+		}
+		d := m.Ask(obstat.FaceWrite, name)
+		around := m.Ask(obstat.FaceWrite, filepath.Join(filepath.Dir(name), neutral))
+		if d.Verdict == obstat.Allow && d.Rule != nil && d.Rule.Pos.IsValid() && around.Verdict != obstat.Allow {
+			p.Sockets = append(p.Sockets, name)
+		}
+	}
+	if m.Machine.Level == confine.LevelFiles && len(p.Sockets) > 0 {
+		p.Sockets = nil
+		m.gap("sockets that rules open", "at level files all would be open with one; they are closed")
+	}
+	return nil
+}

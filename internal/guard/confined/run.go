@@ -1,0 +1,276 @@
+package confined
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/confine"
+	"github.com/obstat/obstat/paths"
+)
+
+//go:embed books.txt
+var booksText string
+
+// books has the names of directories that programs make again.
+var books = sync.OnceValue(func() (out []string) {
+	for line := range strings.Lines(booksText) {
+		if !strings.HasPrefix(line, "#") {
+			out = append(out, strings.Fields(line)...)
+		}
+	}
+	return out
+})
+
+// A Run is a command on its way through a confinement.
+type Run struct {
+	Command string
+	Dir     string
+	Bounds  *Bounds
+	// Ask and Guards are those of the policy in force now, which judges the changes.
+	Ask    func(face, target string) obstat.Decision
+	Guards func(path string) string
+	// Session is the directory of the runs that reach each other.
+	Session string
+	State   string
+	Ticket  string // "" for a run by hand
+	Environ []string
+	// During asks a person about a file while the command waits; nil asks nobody.
+	During func(path string) bool
+
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+}
+
+// A Refused is a thing that the command did not get, and the words for it.
+type Refused struct {
+	Kind string `json:"kind"` // "read", "write", "delete" or "connect"
+	What string `json:"what"`
+	Why  string `json:"why"`
+	// Seems: only a notification was seen before the fact.
+	Seems bool `json:"seems,omitempty"`
+}
+
+// String is one line for the model: `connect to example.org was refused: no rule is about it`.
+func (r *Refused) String() string {
+	verb := map[string]string{"connect": "to connect to "}[r.Kind]
+	if verb == "" {
+		verb = "to " + r.Kind + " "
+	}
+	how := " was refused: "
+	if r.Seems {
+		how = " seems to have been refused: "
+	}
+	return verb + r.What + how + r.Why
+}
+
+// An Ended is how a confined command ended.
+type Ended struct {
+	confine.Result
+	Told []Refused `json:"told,omitempty"`
+}
+
+// Do runs the command. An error is about the confinement, and the command did not run.
+func (r *Run) Do(ctx context.Context) (*Ended, error) {
+	p := r.Bounds.Profile
+	p.Env.Keep = Keep(r.Environ, p.Sockets)
+	if err := r.make(); err != nil {
+		return nil, err
+	}
+	shell, err := shellOf()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(r.Session, 0o700); err != nil {
+		return nil, err
+	}
+	where := ".obstat-" + filepath.Base(r.Session) + "-" + r.Ticket
+	text := r.Command
+	if r.Ticket != "" {
+		text = "trap 'pwd -P >/tmp/" + where + " 2>/dev/null' EXIT\n" + text
+	}
+	c := confine.Command{Args: []string{shell, "-c", text}, Dir: r.Dir, Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr,
+		Environ: r.Environ, Session: r.Session, Keep: r.Bounds.Stays}
+	judged := map[string]string{}
+	if p.Workspace.Mode == confine.Overlay {
+		if err := os.MkdirAll(p.Workspace.State, 0o700); err != nil {
+			return nil, err
+		}
+		c.Judge = func(ch confine.Change) confine.Verdict { return r.judge(ch, judged) }
+	}
+	if r.During != nil && !c.Keep {
+		c.Ask = func(o confine.Opening) bool { return r.During(o.Path) }
+	}
+	res, err := confine.Run(ctx, p, c)
+	if err != nil && res.Level == "" {
+		return nil, err
+	}
+	r.handBack(filepath.Join(r.Session, "tmp", where))
+	return &Ended{Result: res, Told: r.refusals(&res, judged)}, err
+}
+
+func shellOf() (string, error) {
+	for _, name := range []string{"/bin/bash", "/usr/bin/bash"} {
+		if _, err := os.Stat(name); err == nil {
+			return name, nil
+		}
+	}
+	return exec.LookPath("sh")
+}
+
+// make makes the files and directories that the bounds want to be there.
+func (r *Run) make() error {
+	for _, name := range r.Bounds.Make {
+		if dir, ok := strings.CutSuffix(name, "/"); ok {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+			continue
+		}
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// handBack notes the directory that the command ended in, if that lies in the workspace: inside, any text
+// may have been written there.
+func (r *Run) handBack(file string) {
+	text, err := os.ReadFile(file)
+	os.Remove(file)
+	dir := strings.TrimSuffix(string(text), "\n")
+	root := r.Bounds.Profile.Workspace.Root
+	if err != nil || r.Ticket == "" || root == "" || strings.ContainsAny(dir, "\x00\n") {
+		return
+	}
+	if !filepath.IsAbs(dir) || !paths.Inside(root, dir) {
+		return
+	}
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		_ = leave(r.State, r.Ticket, dir) // the agent's directory stays as it was
+	}
+}
+
+// judge asks the policy about a change of the workspace.
+func (r *Run) judge(c confine.Change, judged map[string]string) confine.Verdict {
+	if slices.ContainsFunc(r.Bounds.Known, func(k string) bool { return paths.Inside(k, c.Path) }) {
+		return confine.Commit
+	}
+	if what := r.Guards(c.Path); what != "" {
+		judged[c.Path] = "it is " + what + ", and only a person changes that"
+		return confine.Drop
+	}
+	if runByGit(c.Path) {
+		judged[c.Path] = "git runs the programs that it names, and only a person changes that"
+		return confine.Drop
+	}
+	face := obstat.FaceWrite
+	if c.Kind == confine.Deleted {
+		face = obstat.FaceDelete
+	}
+	d := r.Ask(face, c.Path)
+	if !refuses(&d) || face == obstat.FaceDelete && r.remade(c.Path, &d) {
+		return confine.Commit
+	}
+	judged[c.Path] = d.Reason()
+	return confine.Drop
+}
+
+// remade tells whether a path that was deleted lies in a directory that programs make again, and the
+// rule is about deleting as such.
+func (r *Run) remade(path string, d *obstat.Decision) bool {
+	root := r.Bounds.Profile.Workspace.Root
+	rel := strings.TrimPrefix(path, root+"/")
+	if !slices.ContainsFunc(strings.Split(rel, "/"), func(part string) bool { return slices.Contains(books(), part) }) {
+		return false
+	}
+	o := r.Ask(obstat.FaceDelete, filepath.Join(root, neutral))
+	return sameRule(d, &o)
+}
+
+// maxTold bounds the refusals that are told one by one.
+const maxTold = 20
+
+// refusals says in words what the command did not get, each with the rule that is about it.
+func (r *Run) refusals(res *confine.Result, judged map[string]string) (out []Refused) {
+	seen := map[string]bool{}
+	add := func(f Refused) {
+		if key := f.Kind + f.What; !seen[key] && len(out) < maxTold {
+			seen[key] = true
+			out = append(out, f)
+		}
+	}
+	for _, f := range res.Refused {
+		switch f.Kind {
+		case "name", "connect":
+			host, _, _ := strings.Cut(f.Name, ":")
+			d := r.Ask(obstat.FaceConnect, "https://"+strings.TrimSuffix(host, ".")+"/")
+			why := d.Reason()
+			if d.Verdict == obstat.Allow {
+				why = f.Why
+			}
+			add(Refused{"connect", f.Name, why, !f.Exact})
+		default:
+			face := map[bool]string{true: obstat.FaceWrite, false: obstat.FaceRead}[f.Kind == "write"]
+			d := r.Ask(face, f.Name)
+			add(Refused{face, f.Name, d.Reason(), !f.Exact})
+		}
+	}
+	for _, c := range res.Changes {
+		if c.Outcome == confine.Committed || c.Kind == confine.Touched || c.Outcome == "" {
+			continue
+		}
+		kind := obstat.FaceWrite
+		if c.Kind == confine.Deleted {
+			kind = obstat.FaceDelete
+		}
+		why := judged[c.Path]
+		if why == "" {
+			d := r.Ask(kind, c.Path)
+			if why = c.Why; d.Verdict != obstat.Allow {
+				why = d.Reason()
+			}
+		}
+		if c.Outcome == confine.Conflict {
+			why = "the workspace's own file was changed meanwhile: " + c.Why
+		}
+		add(Refused{Kind: kind, What: c.Path, Why: why})
+	}
+	for _, name := range res.Appeared {
+		add(Refused{Kind: obstat.FaceWrite, What: name,
+			Why: "it appeared during the run, where the workspace is written through"})
+	}
+	return out
+}
+
+// SessionDir is where the runs of an agent's session are kept.
+func SessionDir(state, session string) string { return filepath.Join(state, "runs", short(session)) }
+
+// Sessions returns the directories of all sessions.
+func Sessions(state string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(state, "runs"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("confined runs: %w", err)
+	}
+	var out []string
+	for _, e := range entries {
+		if e.IsDir() {
+			out = append(out, filepath.Join(state, "runs", e.Name()))
+		}
+	}
+	return out, nil
+}

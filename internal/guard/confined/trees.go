@@ -1,0 +1,195 @@
+package confined
+
+import (
+	_ "embed"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/confine"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/paths"
+)
+
+//go:embed toolchains.txt
+var toolchainsText string
+
+// A toolchain is a line of toolchains.txt.
+type toolchain struct {
+	kind, dir, program string
+}
+
+var toolchains = sync.OnceValue(func() (out []toolchain) {
+	for line := range strings.Lines(toolchainsText) {
+		if words := strings.Fields(line); len(words) > 1 && words[0] != "#" {
+			out = append(out, toolchain{words[0], words[1], strings.Join(words[2:], "")})
+		}
+	}
+	return out
+})
+
+// system adds the trees of the system's programs. A policy that keeps files outside the workspace
+// from an agent does not mean the libraries of its compiler; names inside /etc are looked at.
+func (m *maker) system() error {
+	p := m.profile()
+	for _, dir := range confine.SystemTrees() {
+		p.Read, p.Execute = append(p.Read, dir), append(p.Execute, dir)
+	}
+	return m.look("/etc", obstat.FaceRead, 3)
+}
+
+// open tells whether everybody on the machine may read a file of the system, such as a certificate:
+// then it is no secret.
+func open(name string, isDir bool) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().Perm()&0o004 != 0 && (!isDir || info.Mode().Perm()&0o001 != 0)
+}
+
+// toolchains adds the trees of toolchains.txt that exist, unless a rule is about one of them.
+func (m *maker) toolchains() error {
+	p := m.profile()
+	for _, t := range toolchains() {
+		dir, ok := m.place(t.dir)
+		if !ok {
+			continue
+		}
+		if t.kind == "private" {
+			p.Hidden = append(p.Hidden, dir)
+			continue
+		}
+		if _, err := os.Stat(dir); err != nil {
+			if t.kind == "tools" || !m.makes(t.program) {
+				continue
+			}
+			m.out.Make = append(m.out.Make, dir+"/")
+		}
+		if m.about(obstat.FaceRead, dir) {
+			p.Hidden = append(p.Hidden, dir)
+			continue
+		}
+		p.Read, p.Execute = append(p.Read, dir), append(p.Execute, dir)
+		if t.kind != "tools" && !m.about(obstat.FaceWrite, dir) {
+			p.Write, p.Delete = append(p.Write, dir), append(p.Delete, dir)
+		}
+		if t.kind != "store" {
+			if err := m.look(dir, obstat.FaceRead, 2); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// makes tells whether the call runs a program that would make its cache by itself.
+func (m *maker) makes(program string) bool {
+	return program == "-" || program != "" && slices.ContainsFunc(m.Analysis.Commands, func(c effect.Command) bool {
+		return c.Program == program
+	})
+}
+
+// place returns the directory of a line. One that a variable names counts only where it cannot be
+// meant for something else: neither a directory around the home or the workspace, nor a secret.
+func (m *maker) place(dir string) (string, bool) {
+	if rest, ok := strings.CutPrefix(dir, "~/"); ok {
+		return filepath.Join(m.Home, rest), filepath.IsAbs(m.Home)
+	}
+	name, rest, _ := strings.Cut(dir, "/")
+	variable, ok := strings.CutPrefix(name, "$")
+	if !ok {
+		return dir, true
+	}
+	at := filepath.Clean(m.Getenv(variable))
+	if !filepath.IsAbs(at) || m.Getenv(variable) == "" {
+		return "", false
+	}
+	at = filepath.Join(at, rest)
+	real := realOf(at)
+	for _, around := range []string{m.Home, m.root, m.State} {
+		if around == "" || paths.Inside(real, around) {
+			return "", false
+		}
+	}
+	_, secret := paths.Sensitive{}.Lookup(real)
+	_, holds := paths.Sensitive{}.Below(real)
+	return at, !secret && !holds
+}
+
+// about tells whether a rule refuses a tree in particular. One about all that lies outside the
+// workspace, or in the home, is not meant for a compiler's own files.
+func (m *maker) about(face, dir string) bool {
+	for _, at := range []string{dir, filepath.Join(dir, neutral)} {
+		d := m.Ask(face, at)
+		if !refuses(&d) {
+			continue
+		}
+		wide := false
+		for _, around := range []string{"/", m.Home} {
+			o := m.Ask(face, filepath.Join(around, neutral, neutral))
+			wide = wide || sameRule(&d, &o)
+		}
+		if !wide {
+			return true
+		}
+	}
+	return false
+}
+
+// extra adds the trees that the word `confine:` names. Rules about them count in full.
+func (m *maker) extra() error {
+	p := m.profile()
+	for _, tree := range slices.Concat(m.Wish.Read, m.Wish.Write) {
+		dir, ok := m.place(tree)
+		if _, err := os.Stat(dir); !ok || err != nil {
+			continue
+		}
+		if m.about(obstat.FaceRead, dir) || paths.Inside(realOf(dir), m.State) {
+			continue
+		}
+		p.Read, p.Execute = append(p.Read, dir), append(p.Execute, dir)
+		if err := m.look(dir, obstat.FaceRead, 64); err != nil {
+			return err
+		}
+		if !slices.Contains(m.Wish.Write, tree) || m.about(obstat.FaceWrite, dir) {
+			continue
+		}
+		p.Write, p.Delete = append(p.Write, dir), append(p.Delete, dir)
+		if err := m.look(dir, obstat.FaceWrite, 64); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look asks about the names inside a tree, to a depth, and hides or keeps those that a rule
+// refuses in particular.
+func (m *maker) look(dir, face string, depth int) error {
+	p := m.profile()
+	base := m.Ask(face, filepath.Join(dir, neutral))
+	found, err := m.memo.walk(dir, face, depth, func(name string, isDir bool) bool {
+		if face == obstat.FaceWrite && m.Guards(name) != "" {
+			return true
+		}
+		d := m.Ask(face, name)
+		return refuses(&d) && !sameRule(&d, &base) && (dir != "/etc" || !open(name, isDir))
+	}, m.skip)
+	if err != nil {
+		return unfit("%s: %v", dir, err)
+	}
+	if face == obstat.FaceRead {
+		p.Hidden = append(p.Hidden, found...)
+	} else {
+		p.ReadOnly = append(p.ReadOnly, found...)
+	}
+	return nil
+}
+
+// skip tells whether a directory is a package store, whose names are not looked at.
+func (m *maker) skip(dir string) bool {
+	return slices.ContainsFunc(toolchains(), func(t toolchain) bool {
+		at, ok := m.place(t.dir)
+		return ok && t.kind == "store" && at == dir
+	})
+}

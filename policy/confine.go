@@ -1,0 +1,109 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect/native"
+)
+
+// aside tells whether p says only how commands are confined, and decides no call.
+func (p *Policy) aside() bool {
+	if !bytes.Contains(p.Program.Params, []byte(`"only":true`)) {
+		return false // without reading them for every call
+	}
+	_, _, only := native.ConfineOf(p.Program)
+	return only
+}
+
+// Confine returns which commands run confined by the policies in force, and in which limits. What
+// a person has accepted says so, and what is on disk tightens it: a file that is new, or that a
+// call leads to, gives nothing.
+func (f *InForce) Confine() native.Confine {
+	var out, own *native.Confine
+	var tighter []native.Confine
+	gone := map[string]bool{} // places whose accepted word is not on disk any more
+	for _, p := range f.Policies {
+		_, said, _ := native.ConfineOf(p.Program)
+		if p.Accepted && !p.OnDisk && said {
+			gone[p.Place] = true
+		}
+	}
+	for _, p := range f.Policies {
+		c, said, _ := native.ConfineOf(p.Program)
+		if said && p.OnDisk {
+			delete(gone, p.Place)
+		}
+		switch {
+		case !said:
+		case !p.Accepted || p.Role == Inner:
+			tighter = append(tighter, c)
+		case p.Place == "":
+			own = both(own, c)
+		default:
+			out = both(out, c)
+		}
+	}
+	if own != nil && out != nil { // a project does not loosen the user's word
+		tighter = append(tighter, *out)
+		out = own
+	} else if out == nil {
+		out = own
+	}
+	if out == nil || len(gone) > 0 || f.unusable() != "" || len(f.Broken) > 0 {
+		return native.Confine{}
+	}
+	for _, c := range tighter {
+		*out = out.Tighten(c)
+	}
+	return *out
+}
+
+func both(a *native.Confine, b native.Confine) *native.Confine {
+	if a != nil {
+		b = a.Tighten(b)
+	}
+	return &b
+}
+
+// The fallbacks of faces that a dialect does not have.
+var commonFaces = map[string]obstat.Face{
+	obstat.FaceRead:    {Tool: "Read", Field: "file_path"},
+	obstat.FaceWrite:   {Tool: "Write", Field: "file_path"},
+	obstat.FaceDelete:  {Tool: "Delete", Field: "file_path"},
+	obstat.FaceConnect: {Tool: "WebFetch", Field: "url"},
+}
+
+// Touch puts one thing that code may do to all policies in force: to read, write or delete a path,
+// or to connect to a host (`obstat.FaceRead`, ...). Each policy is asked in the words of its own
+// rules, as if its agent's own tool did it; the strictest answer counts.
+func (f *InForce) Touch(call *obstat.Call, face, target string, world obstat.World) Ruling {
+	return f.decide(call, func(p *Policy, c *obstat.Call) (obstat.Decision, *obstat.Trace) {
+		as := p.faceOf(face)
+		c.Tool = as.Tool
+		c.Input, _ = json.Marshal(map[string]string{as.Field: target}) // texts
+		return p.Loaded.Policy.Decide(c, world), nil
+	})
+}
+
+// faceOf returns the tool by which p's rules speak of reading, writing, deleting or connecting.
+func (p *Policy) faceOf(face string) obstat.Face {
+	out, ok := p.Program.Faces[face]
+	if !ok && face == obstat.FaceDelete {
+		out, ok = p.Program.Faces[obstat.FaceWrite]
+	}
+	if !ok {
+		return commonFaces[face]
+	}
+	fields := obstat.MainFields(out.Tool)
+	for _, name := range fields {
+		if name == out.Field {
+			return out
+		}
+	}
+	if len(fields) > 0 { // the native language names a subject, not a field
+		out.Field = fields[0]
+	}
+	return out
+}
