@@ -56,11 +56,11 @@ func (w *walk) pass(f *Facts, q *Question, o *outcome) {
 	}
 }
 
-// unruled tells whether no rule that stands in a file has answered: a default has, or the rule
-// for everything of the built-in policy.
+// unruled tells whether no rule that stands in a file has answered: a default has, or a built-in
+// rule for everything, or for every call of a tool, as Gemini CLI's own for its shell.
 func (o *outcome) unruled() bool {
 	if o.rule == nil {
 		return o.stage == stageDefault
 	}
-	return o.rule.Tool.IsZero() && o.rule.Whole() && !o.rule.Pos.IsValid()
+	return o.rule.Whole() && !o.rule.Pos.IsValid()
 }

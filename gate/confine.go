@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -138,7 +137,7 @@ func (g *Gate) place(ctx context.Context, c *obstat.Call, j *judged, wish native
 	home, _ := g.opts.World.Home("")
 	state, _ := statedir.Dir(g.opts.Getenv) // "" remembers nothing
 	p := &confined.Place{Call: c, Analysis: j.world.Analysis(c), Wish: wish, Home: home, State: state,
-		Getenv: g.opts.Getenv, Environ: os.Environ(), Key: keyOf(c, j), Rules: commandRules(c, j.line)}
+		Getenv: g.opts.Getenv, Environ: os.Environ(), Key: keyOf(c, j), Rules: confined.Rules(programsOf(j.line), c.Tool)}
 	p.Ask = func(face, target string) obstat.Decision { return j.touch(c, face, target, g.opts.World) }
 	p.Runs = func(command string) obstat.Decision { return j.runs(c, command, g.opts.World) }
 	p.Guards = func(path string) string { return guard.Holds(c, g.opts.World, path) }
@@ -202,26 +201,4 @@ func keyOf(c *obstat.Call, j *judged) string {
 		}
 	}
 	return strings.Join(parts, "\x00")
-}
-
-// commandRules are the deny and ask rules about commands: of these, a confined run takes the program
-// out of view where the rule is about a whole program, and tells the rest as not enforced.
-func commandRules(c *obstat.Call, line []*policy.InForce) (out []obstat.Rule) {
-	for _, f := range line {
-		for _, p := range f.Policies {
-			for _, list := range p.Program.Rules {
-				for i := range list {
-					r := &list[i]
-					about := r.Tool.Text == "run" || slices.Contains(obstat.ToolKinds(r.Tool.Text), "shell")
-					same := func(o obstat.Rule) bool { return o.Pos == r.Pos && o.String() == r.String() }
-					if r.Verdict == obstat.Allow || !r.Pos.IsValid() || !about || slices.ContainsFunc(out, same) {
-						continue
-					}
-					out = append(out, *r)
-				}
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b obstat.Rule) int { return strings.Compare(a.Pos.String(), b.Pos.String()) })
-	return out
 }

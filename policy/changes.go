@@ -100,6 +100,9 @@ func diff(name string, old, new *obstat.Program) (out []Change) {
 	for _, r := range before {
 		add(Removed, r.rule)
 	}
+	if c, differs := confineChange(name, old, new); differs {
+		out = append(out, c)
+	}
 	if old == nil || new == nil {
 		if new != nil && new.Mode != "" && len(out) == 0 {
 			out = append(out, Change{Kind: Added, Dialect: name, Text: "what holds where no rule does"})

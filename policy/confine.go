@@ -67,6 +67,27 @@ func both(a *native.Confine, b native.Confine) *native.Confine {
 	return &b
 }
 
+// confineChange tells how the word `confine:` differs between two Programs; nil is none.
+func confineChange(name string, old, new *obstat.Program) (Change, bool) {
+	var before, after string
+	for text, p := range map[*string]*obstat.Program{&before: old, &after: new} {
+		if p != nil {
+			if c, said, _ := native.ConfineOf(p); said {
+				*text = "confine: " + c.String()
+			}
+		}
+	}
+	switch {
+	case before == after:
+		return Change{}, false
+	case before == "":
+		return Change{Kind: Added, Dialect: name, Text: after}, true
+	case after == "":
+		return Change{Kind: Removed, Dialect: name, Text: before}, true
+	}
+	return Change{Kind: Changed, Dialect: name, Text: after + ", was " + before}, true
+}
+
 // The fallbacks of faces that a dialect does not have.
 var commonFaces = map[string]obstat.Face{
 	obstat.FaceRead:    {Tool: "Read", Field: "file_path"},

@@ -35,6 +35,43 @@ type Confine struct {
 	Size int64         `json:"size,omitempty"`
 }
 
+// String is the word as a file has it: `code`, or `code, level files, write ~/x`.
+func (c Confine) String() string {
+	parts := []string{"off"}
+	switch {
+	case c.Always && c.Code:
+		parts[0] = "always"
+	case c.Always:
+		parts[0] = "always, and code asks"
+	case c.Code:
+		parts[0] = "code"
+	}
+	if c.Level != "" {
+		parts = append(parts, "level "+c.Level)
+	}
+	for _, list := range []struct {
+		word  string
+		trees []string
+	}{{"read", c.Read}, {"write", c.Write}} {
+		if len(list.trees) > 0 {
+			parts = append(parts, list.word+" "+strings.Join(list.trees, " "))
+		}
+	}
+	if len(c.Ports) > 0 {
+		parts = append(parts, "ports "+strings.Trim(fmt.Sprint(c.Ports), "[]"))
+	}
+	if c.During {
+		parts = append(parts, "ask during")
+	}
+	if c.Time > 0 {
+		parts = append(parts, "time "+c.Time.String())
+	}
+	if c.Size > 0 {
+		parts = append(parts, "size "+strconv.FormatInt(c.Size, 10))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Wanted tells whether any command is to run confined.
 func (c *Confine) Wanted() bool { return c.Code || c.Always }
 

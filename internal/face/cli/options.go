@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/keep/sqlite"
@@ -103,7 +104,7 @@ func (*loaded) Accept(context.Context, *gate.Accepted) error {
 // it is made.
 func (p *loaded) decide(call *obstat.Call, world obstat.World) (policy.Ruling, error) {
 	if p.gate == nil {
-		opts := gate.Options{Policy: p, World: world, NoStart: true}
+		opts := gate.Options{Policy: p, World: world, NoStart: true, Confine: &gate.Confining{Machine: confine.Probe}}
 		dir, err := statedir.Dir(os.Getenv)
 		if err == nil {
 			opts.Sessions = gate.SessionDir(statedir.Sessions(dir))

@@ -138,7 +138,7 @@ func (s *screen) kept(list []confine.Kept) {
 		if len(k.Ports) > 0 {
 			text += fmt.Sprintf(", on ports %v", k.Ports)
 		}
-		s.text("confined", visible(text)+" (obstat run --stop ends it)")
+		s.text("runs", visible(text)+" (obstat run --stop ends it)")
 	}
 }
 

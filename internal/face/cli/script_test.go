@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/internal/face/cli"
 	"github.com/obstat/obstat/internal/guard/person/persontest"
 	"github.com/obstat/obstat/policy"
@@ -21,6 +22,7 @@ import (
 var update = flag.Bool("update", false, "write what is printed into the scripts and docs/cli.md")
 
 func TestMain(m *testing.M) {
+	confine.Main()
 	testscript.Main(m, map[string]func(){
 		"obstat": func() {
 			s := cli.System()
@@ -41,6 +43,9 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", "/home/user")
 			env.Setenv("XDG_STATE_HOME", t.TempDir()) // outside of the project: it vouches for it
 			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			return cond == "confine" && confine.Probe(t.Context()).Level == confine.LevelFull, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": exitCode, "until": until, "accept": accept, "ledger": sampleLedger},
 	})

@@ -12,8 +12,10 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/internal/guard/person"
 	"github.com/obstat/obstat/internal/keep/sqlite"
+	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/policy"
 )
@@ -45,6 +47,8 @@ type statusJSON struct {
 	New     []policy.New    `json:"new"`
 	Pins    string          `json:"pins"`
 	Store   *storeJSON      `json:"store,omitempty"`
+	// Confined are the commands that run confined in the background.
+	Confined []confine.Kept `json:"confined,omitempty"`
 }
 
 // inForceJSON is one policy in force.
@@ -92,6 +96,9 @@ func (o *statusOptions) run(ctx context.Context, _ []string) error {
 	}
 	if out.Store = o.store(ctx); out.Store.Error != "" {
 		code = ExitError
+	}
+	if state, err := statedir.Dir(os.Getenv); err == nil {
+		out.Confined, _, _ = leftBehind(state) // what cannot be listed is not shown
 	}
 	return cmp.Or(o.show(out, func(s *screen) { s.status(o.Factory, &out) }), done(code))
 }
@@ -179,6 +186,7 @@ func (s *screen) status(f *Factory, st *statusJSON) {
 	}
 	s.news(st.New)
 	f.problems(&s.b, st.Errors, s.io.OutTTY)
+	s.kept(st.Confined)
 	switch j := st.Store; {
 	case j.Error != "":
 		s.text("store", j.Path+": "+j.Error)

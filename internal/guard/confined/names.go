@@ -218,7 +218,7 @@ func (m *maker) names() error {
 // keeps tells whether the policy refuses to write a name.
 func (m *maker) keeps(name string) bool {
 	d := m.Ask(obstat.FaceWrite, name)
-	return refuses(&d)
+	return refusesName(&d, &m.base)
 }
 
 // runByGit tells whether a path names programs that git runs: hooks and settings of a repository.

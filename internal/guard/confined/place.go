@@ -77,7 +77,19 @@ func refuses(d *obstat.Decision) bool {
 // ruled tells whether a rule that a person wrote has spoken, or one of the built-in ones that is
 // about some things alone.
 func ruled(d *obstat.Decision) bool {
-	return d.Rule != nil && (d.Rule.Pos.IsValid() || !d.Rule.Tool.IsZero() || !d.Rule.Whole())
+	return d.Rule != nil && (d.Rule.Pos.IsValid() || !d.Rule.Whole())
+}
+
+// isDefault tells whether only a built-in rule asks, which no person wrote: Gemini CLI's own asks about
+// every file that is written.
+func isDefault(d *obstat.Decision) bool {
+	return d.Verdict == obstat.Ask && !d.Safety && len(d.Faults) == 0 && (d.Rule == nil || !d.Rule.Pos.IsValid())
+}
+
+// refusesName tells whether a decision keeps a name from code, where base is the decision about any
+// other name in the same place.
+func refusesName(d, base *obstat.Decision) bool {
+	return refuses(d) && !(isDefault(base) && sameRule(d, base))
 }
 
 // sameRule tells whether two decisions were made by one rule: then it is about the place that both
@@ -112,8 +124,9 @@ type maker struct {
 	out   *Bounds
 	root  string // the workspace that the call works in
 	memo  *memory
-	books bool // git changes its own files
-	knows bool // all that the call does is known
+	base  obstat.Decision // about writing some file in the workspace
+	books bool            // git changes its own files
+	knows bool            // all that the call does is known
 }
 
 func (m *maker) profile() *confine.Profile { return &m.out.Profile }
@@ -168,11 +181,11 @@ func (m *maker) workspace() error {
 		p.Workspace.Mode, p.Workspace.State = confine.Through, ""
 	}
 	d := m.Ask(obstat.FaceWrite, probe)
-	if refuses(&d) {
+	if m.base = d; refuses(&d) && !isDefault(&d) {
 		p.Workspace = confine.Workspace{}
 		return nil
 	}
-	if del := m.Ask(obstat.FaceDelete, probe); refuses(&del) && p.Workspace.Mode == confine.Through {
+	if del := m.Ask(obstat.FaceDelete, probe); refuses(&del) && !isDefault(&del) && p.Workspace.Mode == confine.Through {
 		p.Workspace = confine.Workspace{}
 		p.Write = append(p.Write, m.root)
 		for _, name := range books() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/confine"
+	"github.com/obstat/obstat/pattern"
 )
 
 // maxPrograms bounds the programs of PATH that are asked about.
@@ -17,22 +18,23 @@ const maxPrograms = 20_000
 // every name by which PATH finds them. The same by other means is listed as not enforced.
 func (m *maker) programs() error {
 	p := m.profile()
-	if len(m.Rules) == 0 {
-		return nil
-	}
+	neutralRun := m.Runs(neutral + " x")
 	for i := range m.Rules {
 		r := &m.Rules[i]
+		if neutralRun.Rule != nil && neutralRun.Rule.Pos == r.Pos {
+			continue // what holds where no other rule does
+		}
 		m.gap("the same as "+r.Verdict.String()+" rule "+r.String()+at(r.Pos)+" by other means",
 			"the rule is about a command; code is held by files, programs and hosts")
 	}
-	neutralRun := m.Runs(neutral + " x")
 	asked := map[string]bool{}
 	refused := func(name string) bool {
 		if r, ok := asked[name]; ok {
 			return r
 		}
 		d := m.Runs(name + " x")
-		asked[name] = refuses(&d) && !sameRule(&d, &neutralRun)
+		// Not `delete anything`, which is about the file that `rm x` deletes.
+		asked[name] = refuses(&d) && !sameRule(&d, &neutralRun) && m.isCommandRule(d.Rule)
 		return asked[name]
 	}
 	count := 0
@@ -61,6 +63,46 @@ func (m *maker) programs() error {
 	return nil
 }
 
+// isCommandRule tells whether a rule is one about commands.
+func (m *maker) isCommandRule(r *obstat.Rule) bool {
+	return r != nil && slices.ContainsFunc(m.Rules, func(o obstat.Rule) bool { return o.Pos == r.Pos })
+}
+
+// Rules returns the deny and ask rules of Programs about commands, each once. A confined run takes a
+// program out of view where a rule is about all of it; the rest is told as not enforced for code.
+func Rules(programs []*obstat.Program, shell string) (out []obstat.Rule) {
+	for _, p := range programs {
+		for _, list := range p.Rules {
+			for i := range list {
+				r := &list[i]
+				same := func(o obstat.Rule) bool { return o.Pos == r.Pos && o.String() == r.String() }
+				if r.Verdict != obstat.Allow && r.Pos.IsValid() && aboutCommands(r, shell) && !slices.ContainsFunc(out, same) {
+					out = append(out, *r)
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b obstat.Rule) int { return strings.Compare(a.Pos.String(), b.Pos.String()) })
+	return out
+}
+
+// aboutCommands tells whether a rule names the shell's tool, or what the native language calls running.
+func aboutCommands(r *obstat.Rule, shell string) bool {
+	if r.Tool.IsZero() || slices.Contains(obstat.ToolKinds(r.Tool.Text), "shell") {
+		return !r.Tool.IsZero()
+	}
+	p, err := pattern.Compile(r.Tool.Flavour, r.Tool.Text)
+	if err != nil {
+		return false
+	}
+	for _, name := range []string{shell, "run"} {
+		if ok, err := p.Match(name); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // runnable tells whether a name can stand in a command as it is.
 func runnable(name string) bool {
 	return name != "" && !strings.ContainsAny(name, " \t\n\"'\\$`;&|<>()*?[]{}#~!=") && name[0] != '-'
@@ -76,7 +118,7 @@ func at(pos obstat.Pos) string {
 
 // secretWords are parts of the names of variables that hold secrets.
 var secretWords = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "API_KEY",
-	"PRIVATE_KEY", "ACCESS_KEY", "_AUTH", "AUTH_", "COOKIE", "SESSION_KEY", "WEBHOOK", "DSN", "CONNECTION_STRING",
+	"PRIVATE_KEY", "ACCESS_KEY", "COOKIE", "SESSION_KEY", "WEBHOOK", "DSN", "CONNECTION_STRING",
 	"DATABASE_URL", "SIGNING_KEY"}
 
 // socketVariables lead to sockets, which are closed unless a rule opens one.
@@ -117,8 +159,10 @@ func Keep(environ, sockets []string) (out []string) {
 
 func secretVariable(name, value string) bool {
 	upper := strings.ToUpper(name)
-	if strings.HasSuffix(upper, "_KEY") || strings.HasSuffix(upper, "_PASS") || upper == "PGPASSWORD" {
-		return true
+	for _, part := range strings.Split(upper, "_")[1:] { // not `KEYMAP`
+		if part == "KEY" || part == "PASS" || part == "AUTH" {
+			return true
+		}
 	}
 	if slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(upper, w) }) {
 		return !strings.HasSuffix(upper, "_FILE") && !harmlessValue(value)

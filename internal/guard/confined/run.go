@@ -182,8 +182,8 @@ func (r *Run) judge(c confine.Change, judged map[string]string) confine.Verdict 
 	if c.Kind == confine.Deleted {
 		face = obstat.FaceDelete
 	}
-	d := r.Ask(face, c.Path)
-	if !refuses(&d) || face == obstat.FaceDelete && r.remade(c.Path, &d) {
+	d, base := r.Ask(face, c.Path), r.Ask(face, filepath.Join(r.Bounds.Profile.Workspace.Root, neutral))
+	if !refusesName(&d, &base) || face == obstat.FaceDelete && r.remade(c.Path, &d) {
 		return confine.Commit
 	}
 	judged[c.Path] = d.Reason()

@@ -57,7 +57,9 @@ func (m *maker) toolchains() error {
 			continue
 		}
 		if t.kind == "private" {
-			p.Hidden = append(p.Hidden, dir)
+			if m.visible(dir) {
+				p.Hidden = append(p.Hidden, dir)
+			}
 			continue
 		}
 		if _, err := os.Stat(dir); err != nil {
@@ -80,7 +82,34 @@ func (m *maker) toolchains() error {
 			}
 		}
 	}
+	return m.onPath()
+}
+
+// onPath adds the directories of PATH, so that programs are found where the user keeps them.
+func (m *maker) onPath() error {
+	p := m.profile()
+	for _, dir := range filepath.SplitList(m.Getenv("PATH")) {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() || !filepath.IsAbs(dir) || !m.apart(realOf(dir)) {
+			continue
+		}
+		if dir = filepath.Clean(dir); !m.about(obstat.FaceRead, dir) {
+			p.Read, p.Execute = append(p.Read, dir), append(p.Execute, dir)
+		}
+	}
 	return nil
+}
+
+// apart tells whether a directory that a variable names cannot be meant for something else: it is
+// neither around the home or the workspace, nor does it hold secrets.
+func (m *maker) apart(real string) bool {
+	for _, around := range []string{m.Home, m.root, m.State} {
+		if around == "" || paths.Inside(real, around) {
+			return false
+		}
+	}
+	_, secret := paths.Sensitive{}.Lookup(real)
+	_, holds := paths.Sensitive{}.Below(real)
+	return !secret && !holds
 }
 
 // makes tells whether the call runs a program that would make its cache by itself.
@@ -90,8 +119,7 @@ func (m *maker) makes(program string) bool {
 	})
 }
 
-// place returns the directory of a line. One that a variable names counts only where it cannot be
-// meant for something else: neither a directory around the home or the workspace, nor a secret.
+// place returns the directory of a line.
 func (m *maker) place(dir string) (string, bool) {
 	if rest, ok := strings.CutPrefix(dir, "~/"); ok {
 		return filepath.Join(m.Home, rest), filepath.IsAbs(m.Home)
@@ -106,15 +134,7 @@ func (m *maker) place(dir string) (string, bool) {
 		return "", false
 	}
 	at = filepath.Join(at, rest)
-	real := realOf(at)
-	for _, around := range []string{m.Home, m.root, m.State} {
-		if around == "" || paths.Inside(real, around) {
-			return "", false
-		}
-	}
-	_, secret := paths.Sensitive{}.Lookup(real)
-	_, holds := paths.Sensitive{}.Below(real)
-	return at, !secret && !holds
+	return at, m.apart(realOf(at))
 }
 
 // about tells whether a rule refuses a tree in particular. One about all that lies outside the
@@ -122,8 +142,8 @@ func (m *maker) place(dir string) (string, bool) {
 func (m *maker) about(face, dir string) bool {
 	for _, at := range []string{dir, filepath.Join(dir, neutral)} {
 		d := m.Ask(face, at)
-		if !refuses(&d) {
-			continue
+		if written := d.Rule != nil && d.Rule.Pos.IsValid(); !refuses(&d) || !written && d.Verdict == obstat.Ask {
+			continue // a check of the agent's own is not about a compiler's files
 		}
 		wide := false
 		for _, around := range []string{"/", m.Home} {

@@ -177,6 +177,8 @@ type Decision struct {
 	Reason      string          `json:"reason"`
 	Matched     string          `json:"matched,omitempty"` // in the dialect's own words
 	Input       json.RawMessage `json:"input,omitempty"`
+	// Confined says inside which limits the call is allowed.
+	Confined *obstat.Confined `json:"confined,omitempty"`
 	// Over are the agent's own judges that the call is allowed over.
 	Over   []string       `json:"over,omitempty"`
 	Offers []Offer        `json:"offers,omitempty"`
@@ -204,7 +206,8 @@ type Offer struct {
 // NewDecision returns d's JSON form.
 func NewDecision(d *obstat.Decision) Decision {
 	out := Decision{Tool: d.Tool, Verdict: d.Verdict, Safety: d.Safety, OnlyUnknown: d.OnlyUnknown, Mode: d.Mode, Stage: d.Stage, Rule: newRule(d.Rule),
-		Part: d.Part, Note: d.Note, Reason: d.Reason(), Input: d.Input, Over: d.Over.Words(), Faults: d.Faults}
+		Part: d.Part, Note: d.Note, Reason: d.Reason(), Input: d.Input, Confined: d.Confined,
+		Over: d.Over.Words(), Faults: d.Faults}
 	for i := range d.Offers {
 		o := &d.Offers[i]
 		out.Offers = append(out.Offers, Offer{Text: offerText(o), List: o.List, Scope: o.Scope})

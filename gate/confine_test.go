@@ -1,0 +1,291 @@
+package gate_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/confine"
+	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/guard/confined"
+	"github.com/obstat/obstat/internal/keep/memory"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// A yard is a home with a project, secrets and a PATH of its own.
+type yard struct{ home, dir, state string }
+
+func newYard(t *testing.T) *yard {
+	t.Helper()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := &yard{home: filepath.Join(top, "home"), dir: filepath.Join(top, "home", "p"), state: filepath.Join(top, "home", ".local", "state")}
+	for name, text := range map[string]string{
+		"p/.env": "SECRET=1", "p/.env.example": "SECRET=", "p/src/main.go": "package main", "p/deploy/server.pem": "KEY", "p/Makefile": "all:",
+		"p/.git/hooks/pre-commit.sample": "", "p/.git/config": "", "p/.git/HEAD": "ref: refs/heads/main", "p/.claude/settings.json": "{}",
+		".ssh/id_ed25519": "KEY", ".cargo/credentials.toml": "token", ".cargo/bin/cargo": "", ".cargo/registry/index/x/config.json": `{"dl": "https://crates.test/dl", "api": "https://crates.test"}`,
+		".cache/pip/x": "", ".cache/huggingface/token": "hf", ".npmrc": "registry=https://npm.test:8443/r/\n//npm.test/:_authToken=x\n",
+		"bin/curl": "#!/bin/sh\n", "bin/make": "#!/bin/sh\n", ".cargo/bin/curl": "#!/bin/sh\n",
+	} {
+		place(t, filepath.Join(y.home, name), text)
+	}
+	for _, name := range []string{"curl", "make"} {
+		if err := os.Chmod(filepath.Join(y.home, "bin", name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, value := range map[string]string{"HOME": y.home, "XDG_STATE_HOME": y.state, "XDG_CONFIG_HOME": "", "XDG_CACHE_HOME": "",
+		"PATH": filepath.Join(y.home, "bin") + ":" + filepath.Join(y.home, ".cargo/bin"), "PYENV_ROOT": "", "GOMODCACHE": "", "GOCACHE": "", "CARGO_HOME": "", "RUSTUP_HOME": "", "NVM_DIR": "",
+		"HTTPS_PROXY": "", "https_proxy": "", "HTTP_PROXY": "", "http_proxy": "", "ALL_PROXY": "", "all_proxy": "", "SSH_AUTH_SOCK": "", "DOCKER_HOST": ""} {
+		t.Setenv(name, value)
+	}
+	return y
+}
+
+// full is a machine that can confine.
+func full(context.Context) confine.Report {
+	return confine.Report{Level: confine.LevelFull, Landlock: 7, Overlay: true}
+}
+
+func (y *yard) gate(t *testing.T, agent string, c *gate.Confining) *gate.Gate {
+	t.Helper()
+	if c.Machine == nil {
+		c.Machine = full
+	}
+	if c.Environ == nil {
+		c.Environ = []string{"PATH=/bin", "HOME=" + y.home, "GITHUB_TOKEN=ghp_x", "LANG=C", "AWS_SECRET_ACCESS_KEY=x", "DB=postgres://u:p@h/d",
+			"SSH_AUTH_SOCK=/nowhere", "EDITOR=vi", "HTTPS_PROXY=http://proxy:3128"}
+	}
+	files := &gate.Files{Home: y.home, Agent: agent, NoPins: true}
+	g, err := gate.Open(t.Context(), gate.Options{Policy: files, Store: new(memory.Store), NoWait: true, NoStart: true, Confine: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func (y *yard) bash(tool, field, command string) *obstat.Call {
+	input, _ := json.Marshal(map[string]string{field: command})
+	return &obstat.Call{Tool: tool, Input: input, Dir: y.dir, Roots: []string{y.dir}, Session: "s"}
+}
+
+// golden compares a text with a file, with the machine's own parts left out.
+func (y *yard) golden(t *testing.T, name, text string) {
+	t.Helper()
+	text = strings.ReplaceAll(text, y.dir, "PROJECT")
+	text = strings.ReplaceAll(text, y.home, "HOME")
+	for _, dir := range confine.SystemTrees() {
+		text = strings.ReplaceAll(text, " "+dir+",", "")
+		text = strings.ReplaceAll(text, " "+dir+".", " -.")
+	}
+	var lines []string
+	for line := range strings.Lines(text) {
+		var kept []string
+		for _, part := range strings.Split(strings.TrimSuffix(line, "\n"), ", ") {
+			if !strings.HasPrefix(strings.TrimPrefix(part, "Does not see "), "/etc/") {
+				kept = append(kept, part)
+			} else if strings.HasPrefix(part, "Does not see ") {
+				kept = append(kept, "Does not see -")
+			}
+		}
+		lines = append(lines, strings.Join(kept, ", "))
+	}
+	got := []byte(strings.Join(lines, "\n") + "\n")
+	file := filepath.Join("testdata", "confined", name+".txt")
+	if *update {
+		place(t, file, string(got))
+		_ = os.Chmod(file, 0o644)
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
+	}
+}
+
+// TestProfiles: each dialect's policy makes the Profile that its own answers are about.
+func TestProfiles(t *testing.T) {
+	const beside = "version: 1\nconfine: code\n"
+	for _, tt := range []struct{ name, agent, tool, field, file, text, command string }{
+		{"native", "claude-code", "Bash", "command", "obstat.yaml", `version: 1
+confine: {run: code, ports: [8443]}
+allow:
+  - read workspace
+  - write workspace except .git/**, .env*
+  - connect localhost, api.example.test, registries
+deny:
+  - read secrets
+  - run curl
+ask:
+  - run git push
+  - delete anything
+`, "make"},
+		{"native-fetch", "claude-code", "Bash", "command", "obstat.yaml", `version: 1
+confine: code
+allow: [read workspace, write workspace, connect registries]
+`, "npm ci"},
+		{"native-server", "claude-code", "Bash", "command", "obstat.yaml", `version: 1
+confine: code
+allow: [read workspace, write workspace, delete workspace]
+deny: [read secrets]
+`, "make serve > dev.log &"},
+		{"claudecode", "claude-code", "Bash", "command", ".claude/settings.json", `{"permissions": {"deny": ["Read(./.env)", "Read(~/.ssh/**)", "Bash(curl:*)", "Edit(deploy/**)"], "allow": ["WebFetch(domain:api.example.test)"]}}`, "make"},
+		{"opencode", "opencode", "bash", "command", "opencode.json", `{"permission": {"read": {"*": "allow", "*.env": "deny"}, "edit": {"*": "allow", "deploy/*": "deny"}, "bash": {"*": "ask", "curl *": "deny"}}}`, "make"},
+		{"gemini", "gemini", "run_shell_command", "command", ".gemini/policies/p.toml", "[[rule]]\ntoolName = \"read_file\"\nargsPattern = \"\\\\.env\"\ndecision = \"deny\"\npriority = 100\n\n[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"curl\"\ndecision = \"deny\"\npriority = 100\n", "make"},
+		{"agentscope", "", "Bash", "command", "permission_context.json", `{"mode": "default", "deny_rules": {"Read": [{"tool_name": "Read", "rule_content": "**/.env", "behavior": "deny", "source": "userSettings"}], "Bash": [{"tool_name": "Bash", "rule_content": "curl:*", "behavior": "deny", "source": "userSettings"}]}}`, "make"},
+		{"adkfluent", "", "Bash", "command", "adk-permissions.json", `{"mode": "default", "deny": ["WebFetch"]}`, "make"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			y := newYard(t)
+			place(t, filepath.Join(y.dir, tt.file), tt.text)
+			if tt.file != "obstat.yaml" {
+				place(t, filepath.Join(y.dir, "obstat.yaml"), beside)
+			}
+			g := y.gate(t, tt.agent, &gate.Confining{})
+			b, err := g.Bounds(t.Context(), y.bash(tt.tool, tt.field, tt.command))
+			if err != nil {
+				t.Fatal(err)
+			}
+			y.golden(t, tt.name, b.Profile.String())
+			again, err := g.Bounds(t.Context(), y.bash(tt.tool, tt.field, tt.command))
+			if err != nil || again.Profile.Digest() != b.Profile.Digest() {
+				t.Errorf("the second time: %v, %v", again, err)
+			}
+		})
+	}
+}
+
+// TestConfinedAnswer: a call that asks only because it cannot be known is allowed with a changed command;
+// any other one asks or is denied as before.
+func TestConfinedAnswer(t *testing.T) {
+	const rules = "allow: [read workspace, write workspace]\nask: [run git push]\ndeny: [run curl, read secrets]\n"
+	for _, tt := range []struct {
+		name, policy, command string
+		machine               confine.Level
+		not                   string
+		want                  obstat.Verdict
+		confined              bool
+	}{
+		{name: "code", policy: "confine: code\n", command: "make", want: obstat.Allow, confined: true},
+		{name: "off", policy: "confine: off\n", command: "make", want: obstat.Ask},
+		{name: "not said", command: "make", want: obstat.Ask},
+		{name: "a rule asks", policy: "confine: code\n", command: "make && git push", want: obstat.Ask},
+		{name: "a rule denies", policy: "confine: code\n", command: "make && curl x", want: obstat.Deny},
+		{name: "allowed anyway", policy: "confine: code\n", command: "ls", want: obstat.Allow},
+		{name: "always", policy: "confine: always\n", command: "ls", want: obstat.Allow, confined: true},
+		{name: "a poor machine", policy: "confine: code\n", command: "make", machine: confine.LevelFiles, want: obstat.Ask},
+		{name: "a poor machine, always", policy: "confine: always\n", command: "ls", machine: confine.LevelNone, want: obstat.Ask},
+		{name: "files will do", policy: "confine: {run: code, level: files}\n", command: "make", machine: confine.LevelFiles, want: obstat.Allow, confined: true},
+		{name: "the agent cannot", policy: "confine: code\n", command: "make", not: "nobody has proved it", want: obstat.Ask},
+		{name: "a secret is read", policy: "confine: code\n", command: "make < .env", want: obstat.Deny},
+		{name: "what guards is written", policy: "confine: code\n", command: "make > .claude/settings.json", want: obstat.Ask},
+		{name: "does not parse", policy: "confine: code\n", command: "make 'x", want: obstat.Ask},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			y := newYard(t)
+			place(t, filepath.Join(y.dir, "obstat.yaml"), "version: 1\n"+tt.policy+rules)
+			level := cmpOr(tt.machine, confine.LevelFull)
+			c := &gate.Confining{Not: func(*obstat.Call, *obstat.Decision) string { return tt.not },
+				Machine: func(context.Context) confine.Report {
+					return confine.Report{Level: level, Overlay: level == confine.LevelFull, Why: "a test says so"}
+				},
+				Change: func(_ *confined.Bounds, t *confined.Ticket) (json.RawMessage, error) {
+					return json.Marshal(map[string]string{"command": "changed " + t.Command})
+				}}
+			a, err := y.gate(t, "claude-code", c).Answer(t.Context(), y.bash("Bash", "command", tt.command))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Verdict != tt.want || (a.Confined != nil) != tt.confined {
+				t.Fatalf("%v, confined %v: %s", a.Verdict, a.Confined != nil, a.Reason())
+			}
+			if tt.confined && !strings.Contains(string(a.Input), "changed "+tt.command) {
+				t.Errorf("the input is %s", a.Input)
+			}
+			if !tt.confined && a.Input != nil {
+				t.Errorf("the input was changed: %s", a.Input)
+			}
+		})
+	}
+}
+
+func cmpOr(a, b confine.Level) confine.Level {
+	if a == "" {
+		return b
+	}
+	return a
+}
+
+// TestUnfit: a call whose surroundings cannot be confined asks, and says why.
+func TestUnfit(t *testing.T) {
+	for name, tt := range map[string]struct {
+		dir  func(*yard) string
+		rule string
+		want string
+	}{
+		"the workspace is /":                    {func(*yard) string { return "/" }, "", "holds the"},
+		"the workspace is the home":             {func(y *yard) string { return y.home }, "", "holds the"},
+		"the state lies in the workspace":       {func(y *yard) string { return filepath.Join(y.home, ".local") }, "", "holds the"},
+		"the workspace is gone":                 {func(y *yard) string { return filepath.Join(y.home, "gone") }, "", "cannot be looked at"},
+		"the workspace may not be read at all":  {func(y *yard) string { return y.dir }, "deny: [read workspace]\n", "keeps code from reading"},
+		"there is no directory that it runs in": {func(*yard) string { return "" }, "", "no directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := newYard(t)
+			place(t, filepath.Join(y.home, ".config", "obstat", "obstat.yaml"), "version: 1\nconfine: code\n"+tt.rule)
+			call := y.bash("Bash", "command", "make")
+			call.Dir, call.Roots = tt.dir(y), nil
+			if call.Dir != "" {
+				_ = os.MkdirAll(filepath.Join(y.home, ".local"), 0o755)
+				call.Roots = []string{call.Dir}
+			}
+			_, err := y.gate(t, "claude-code", &gate.Confining{}).Bounds(t.Context(), call)
+			var unfit *confined.Unfit
+			if !errors.As(err, &unfit) || !strings.Contains(unfit.Why, tt.want) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestTracked: a name that git tracks is not hidden, since it would look deleted.
+func TestTracked(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("there is no git on this machine")
+	}
+	y := newYard(t)
+	t.Setenv("PATH", filepath.Dir(git))
+	if err := os.RemoveAll(filepath.Join(y.dir, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	place(t, filepath.Join(y.dir, "obstat.yaml"), "version: 1\nconfine: code\ndeny: [read secrets]\n")
+	for _, args := range [][]string{{"init", "-q"}, {"add", "deploy/server.pem"}} {
+		cmd := exec.Command(git, args...)
+		cmd.Dir = y.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+	}
+	b, err := y.gate(t, "claude-code", &gate.Confining{}).Bounds(t.Context(), y.bash("Bash", "command", "make"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := b.Profile.Hidden; slices.Contains(h, y.dir+"/deploy/server.pem") || !slices.Contains(h, y.dir+"/.env") {
+		t.Errorf("hidden are %q", h)
+	}
+}
