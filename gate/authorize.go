@@ -88,7 +88,7 @@ func (g *Gate) Authorize(ctx context.Context, call *obstat.Call, terms *Terms) (
 	if p.terms.Ask == Try {
 		return p.try(ctx), nil
 	}
-	d := p.j.Decision
+	d := g.confine(ctx, p.call, p.j, p.digest)
 	if d.Verdict == obstat.Ask {
 		var open *approval.Request
 		if d, open = p.ask(ctx, d); open != nil {
@@ -146,7 +146,7 @@ func (p *passage) result(d obstat.Decision) Result {
 
 // try returns the judgement, and a grant that would settle it.
 func (p *passage) try(ctx context.Context) Result {
-	d := p.j.Decision
+	d := p.g.confine(ctx, p.call, p.j, "")
 	if d.Verdict == obstat.Ask && len(d.Faults) == 0 {
 		gr, err := p.granted(ctx)
 		if err == nil && gr != nil && approve(d, byGrant(gr)).Verdict == obstat.Allow {

@@ -35,16 +35,16 @@ type Confining struct {
 // runs; for `obstat run`.
 func (g *Gate) Bounds(ctx context.Context, call *obstat.Call) (*confined.Bounds, error) {
 	c := *call
-	j := g.judge(ctx, &c, g.world())
+	j := g.judge(ctx, &c, g.world(), "")
 	return confined.Make(g.place(ctx, &c, j, j.wish()))
 }
 
-// Asking returns functions that put one thing to the policies in force for a call, and tell what guards
+// Questions returns functions that put one thing to the policies in force for a call, and tell what guards
 // the agent at a path: for judging what a confined run has changed.
-func (g *Gate) Asking(ctx context.Context, call *obstat.Call) (
+func (g *Gate) Questions(ctx context.Context, call *obstat.Call) (
 	ask func(face, target string) obstat.Decision, guards func(string) string) {
 	c := *call
-	j := g.judge(ctx, &c, g.world())
+	j := g.judge(ctx, &c, g.world(), "")
 	p := g.place(ctx, &c, j, native.Confine{})
 	return p.Ask, p.Guards
 }
@@ -176,7 +176,7 @@ func (j *judged) touch(c *obstat.Call, face, target string, world obstat.World) 
 // runs puts another command to all policies, as a call of the same tool.
 func (j *judged) runs(c *obstat.Call, command string, world obstat.World) (out obstat.Decision) {
 	as := *c
-	as.Input, _ = json.Marshal(map[string]string{obstat.MainFields(c.Tool)[0]: command}) // texts
+	as.Input, _ = json.Marshal(map[string]string{effect.MainFields(c.Tool)[0]: command}) // texts
 	for i, f := range j.line {
 		if d := f.Decide(&as, world).Decision; i == 0 || d.Verdict < out.Verdict {
 			out = d

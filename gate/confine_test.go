@@ -69,7 +69,7 @@ func (y *yard) gate(t *testing.T, agent string, c *gate.Confining) *gate.Gate {
 			"SSH_AUTH_SOCK=/nowhere", "EDITOR=vi", "HTTPS_PROXY=http://proxy:3128"}
 	}
 	files := &gate.Files{Home: y.home, Agent: agent, NoPins: true}
-	g, err := gate.Open(t.Context(), gate.Options{Policy: files, Store: new(memory.Store), NoWait: true, NoStart: true, Confine: c})
+	g, err := gate.Open(t.Context(), gate.Options{Policy: files, Store: new(memory.Store), NoStart: true, Confine: c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestConfinedAnswer(t *testing.T) {
 				Change: func(_ *confined.Bounds, t *confined.Ticket) (json.RawMessage, error) {
 					return json.Marshal(map[string]string{"command": "changed " + t.Command})
 				}}
-			a, err := y.gate(t, "claude-code", c).Answer(t.Context(), y.bash("Bash", "command", tt.command))
+			a, err := y.gate(t, "claude-code", c).Authorize(t.Context(), y.bash("Bash", "command", tt.command), &gate.Terms{Ask: gate.Leave})
 			if err != nil {
 				t.Fatal(err)
 			}

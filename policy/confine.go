@@ -6,6 +6,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect/native"
+	"github.com/obstat/obstat/effect"
 )
 
 // aside tells whether p says only how commands are confined, and decides no call.
@@ -117,7 +118,7 @@ func (p *Policy) faceOf(face string) obstat.Face {
 	if !ok {
 		return commonFaces[face]
 	}
-	fields := obstat.MainFields(out.Tool)
+	fields := effect.MainFields(out.Tool)
 	for _, name := range fields {
 		if name == out.Field {
 			return out

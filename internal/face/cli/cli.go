@@ -164,8 +164,8 @@ func (f *Factory) report(cmd *cobra.Command, err error) {
 
 // commands are those of the root; each adds its own below it.
 var commands = []func(*Factory) *cobra.Command{newAddDir, newAsk, newCheck, newDemo, newDoctor, newEffects, newExplain,
-	newGrants, newHook, newInit, newInstall, newJoin, newLog, newMCP, newPermissions, newPolicy, newReplay, newServe,
-	newStats, newStatus, newTest, newToken, newTrust, newUninstall, newVersion}
+	newGrants, newHook, newInit, newInstall, newJoin, newLog, newMCP, newPermissions, newPolicy, newReplay, newRun,
+	newServe, newStats, newStatus, newTest, newToken, newTrust, newUninstall, newVersion}
 
 func newRoot(f *Factory) *cobra.Command {
 	root := command("obstat", nil, nil, nil)

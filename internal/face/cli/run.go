@@ -29,31 +29,21 @@ const exitNotStarted ExitCode = 125
 type runOptions struct {
 	*Factory
 	Policy  policyOptions
-	Roots   []string
-	Agent   string
-	Command string
-	Ticket  string
-	Where   string
-	Explain bool
-	Stop    bool
-	Left    bool
+	Roots   []string `flag:"root"`
+	Agent   string   `flag:"agent"`
+	Command string   `flag:"command c"`
+	Ticket  string   `flag:"ticket"`
+	Where   string   `flag:"where"`
+	Explain bool     `flag:"explain"`
+	Stop    bool     `flag:"stop"`
+	Left    bool     `flag:"left"`
 	Getenv  func(string) string
 }
 
 func newRun(f *Factory) *cobra.Command {
 	o := &runOptions{Factory: f, Getenv: os.Getenv}
-	cmd := command("run", nil, func(ctx context.Context, args []string) error { return runRun(ctx, o, args) })
-	o.Policy.flags(cmd, true)
-	fl := cmd.Flags()
-	fl.SetInterspersed(false)
-	fl.StringArrayVar(&o.Roots, "root", nil, "`directory` of the workspace (default: the working directory)")
-	fl.StringVar(&o.Agent, "agent", "", "`name` of the agent whose policy counts")
-	fl.StringVarP(&o.Command, "command", "c", "", "the `command` as a text for the shell, in place of COMMAND")
-	fl.StringVar(&o.Ticket, "ticket", "", "run the command that a hook has let run confined, by its `ticket`")
-	fl.StringVar(&o.Where, "where", "", "print the directory that the command of a `ticket` ended in")
-	fl.BoolVar(&o.Explain, "explain", false, "print the limits, and run nothing")
-	fl.BoolVar(&o.Stop, "stop", false, "end everything that confined commands have left in the background")
-	fl.BoolVar(&o.Left, "left", false, "list what confined commands have left in the background")
+	cmd := command("run", nil, o, func(ctx context.Context, args []string) error { return runRun(ctx, o, args) })
+	cmd.Flags().SetInterspersed(false) // flags behind the command are its own
 	return cmd
 }
 
@@ -164,12 +154,16 @@ func (o *runOptions) byHand(ctx context.Context, state string) error {
 	if call.Input, err = json.Marshal(map[string]string{"command": o.Command}); err != nil {
 		return err
 	}
-	g, err := gate.Open(ctx, gate.Options{Policy: p, World: o.World, NoStart: true, NoRecord: true,
+	g, err := gate.Open(ctx, gate.Options{Policy: p, World: o.World, NoStart: true,
 		Confine: &gate.Confining{Machine: confine.Probe}})
 	if err != nil {
 		return err
 	}
-	if d, _ := g.Judge(ctx, call); d.Verdict == obstat.Deny {
+	d, err := g.Authorize(ctx, call, &gate.Terms{Ask: gate.Try})
+	if err != nil {
+		return err
+	}
+	if d.Verdict == obstat.Deny {
 		fmt.Fprintf(o.IO.Err, "obstat: denied: %s\n", visible(d.Reason()))
 		return exit(exitNotStarted)
 	}
@@ -232,7 +226,7 @@ func (o *runOptions) spend(ctx context.Context, state string) error {
 	if a := agent.Of(t.Call.Agent); a != nil {
 		files.Chosen = a.ModelDir
 	}
-	g, err := gate.Open(ctx, gate.Options{Policy: files, World: o.World, Getenv: o.Getenv, NoStart: true, NoRecord: true})
+	g, err := gate.Open(ctx, gate.Options{Policy: files, World: o.World, Getenv: o.Getenv, NoStart: true})
 	if err != nil {
 		return o.notStarted(err)
 	}
@@ -243,7 +237,7 @@ func (o *runOptions) spend(ctx context.Context, state string) error {
 // start runs a command, tells what was refused and returns its exit code.
 func (o *runOptions) start(ctx context.Context, g *gate.Gate, call *obstat.Call, r *confined.Run,
 	t *confined.Ticket) error {
-	r.Ask, r.Guards = g.Asking(ctx, call)
+	r.Ask, r.Guards = g.Questions(ctx, call)
 	r.Session = confined.SessionDir(r.State, call.Agent+"\x00"+call.Session)
 	r.Environ = os.Environ()
 	r.Stdin, r.Stdout, r.Stderr = o.IO.In, o.IO.Out, o.IO.Err

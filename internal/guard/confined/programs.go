@@ -8,6 +8,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/confine"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -88,7 +89,7 @@ func Rules(programs []*obstat.Program, shell string) (out []obstat.Rule) {
 
 // aboutCommands tells whether a rule names the shell's tool, or what the native language calls running.
 func aboutCommands(r *obstat.Rule, shell string) bool {
-	if r.Tool.IsZero() || slices.Contains(obstat.ToolKinds(r.Tool.Text), "shell") {
+	if r.Tool.IsZero() || slices.Contains(effect.ToolKinds(r.Tool.Text), "shell") {
 		return !r.Tool.IsZero()
 	}
 	p, err := pattern.Compile(r.Tool.Flavour, r.Tool.Text)
