@@ -543,7 +543,8 @@ func (fl *floorWalk) writtenText(t *effect.Text, left int) int {
 			return left
 		}
 	}
-	e := effect.Effect{Kind: effect.Read, Raw: c.Program, Program: c.Program, Command: t.Command, Span: c.Span}
+	e := effect.Effect{Kind: effect.Read, Origin: effect.Origin{Program: c.Program, Command: t.Command, Span: c.Span}}
+	e.Raw = c.Program
 	for _, piece := range floor.Pieces(t.Text, true) {
 		if left--; left < 0 {
 			return left
@@ -1194,7 +1195,8 @@ func (fl *floorWalk) words() {
 			if !w.Known || len(w.Text) > maxWord || strings.IndexByte(w.Text, '\n') >= 0 {
 				continue
 			}
-			e := effect.Effect{Raw: w.Raw, Program: c.Program, Command: i, Span: c.Span, Glob: w.Glob}
+			e := effect.Effect{Origin: effect.Origin{Program: c.Program, Command: i, Span: c.Span}}
+			e.Raw, e.Glob = w.Raw, w.Glob
 			code := !w.Glob && (!c.Catalogued || slices.Contains(c.Tails, j+1))
 			said := fl.said(i, w)
 			e.Recursive = transfers && !said

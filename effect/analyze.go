@@ -6,6 +6,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/obstat/obstat/effect/internal/left"
+	"github.com/obstat/obstat/effect/internal/word"
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
 )
@@ -38,25 +41,29 @@ const (
 // analyzer collects the analysis of one call.
 type analyzer struct {
 	opts  Options
+	dict  *dictionary
 	an    *Analysis // draft, until reserve knows how much room it needs
 	draft Analysis
-	depth int
-	note  string            // what being read-only hangs on
-	vars  map[string]string // what the parser is told
-	seen  []seen            // scratch of the calls on the stack
-	ops   []int
-	work  int  // done so far
+	note  string            // a condition of being read-only, in words
+	vars  map[string]string // that the parser is told: HOME, PWD
+	names []string          // patterns of the names that a search tool looks at
+	globs globOptions
+	budget
+	scratch
+	left leavings
+}
+
+// budget is the work of an analysis so far.
+type budget struct {
+	depth int  // of commands inside commands
+	work  int  // see maxWork
 	full  bool // there was too much: a TooBig gap has been added
+}
 
-	globbing globOptions // see globs
-
-	writes  []written // files that are written, files that are run, and texts that were looked into
-	started []started
-	inlines []inlined
-	ran     []string
-	edits   []int    // effects of sed on files that were found
-	plain   []string // files that are written and whose code was read
-	copies  []copied
+// scratch is space that the calls on the stack share.
+type scratch struct {
+	seen []seen
+	ops  []int
 }
 
 // analyzers keeps the scratch space of analyses that are done.
@@ -67,7 +74,7 @@ func newAnalyzer(o *Options) *analyzer {
 	if o != nil {
 		a.opts = *o
 	}
-	a.an = &a.draft
+	a.an, a.dict = &a.draft, builtin
 	return a
 }
 
@@ -116,7 +123,7 @@ const maxReserved = 64
 // release returns the analysis and keeps the scratch space for the next one.
 func (a *analyzer) release() *Analysis {
 	out := a.an
-	*a = analyzer{vars: a.vars, seen: kept(a.seen), ops: kept(a.ops)}
+	*a = analyzer{vars: a.vars, scratch: scratch{seen: kept(a.seen), ops: kept(a.ops)}}
 	analyzers.Put(a)
 	return out
 }
@@ -129,38 +136,56 @@ func kept[T any](s []T) []T {
 	return s[:0]
 }
 
-// frame is where a command stands: what surrounds it.
+// frame is the surroundings of a command.
 type frame struct {
-	dir         string // where it runs; "" is unknown
-	via         []string
-	where       string // not this machine
-	host        string
-	owner       int        // command that runs it, or -1
-	shift       int        // of spans, if pinned is false
-	pin         shell.Span // span of everything inside, if pinned
-	pinned      bool
-	script      *shell.Script // and at: the command's place, to find what is piped into it
-	at          int
-	source      string // text that the words' spans refer to; "" if they are made up
-	repo        string // and otherRepo: the repository is not found by the directory
-	otherRepo   bool
-	found       string   // directory that a word with whyFound lies below
-	starts      []string // the places that found is above, if they are all known
-	foundName   string   // pattern of its name, "" if there is none
-	noLinks     bool     // it is no link: `find -type f`
-	noHidden    bool     // it is not hidden: `rg -l x`
-	foundAll    bool     // it is any file at all, a hidden one, too: `find . -type f`
-	foundShape  string   // what found looks like, if it is not known
-	secretNames bool     // names that find was told to look for are those of secrets
-	mounts      []mount  // of the container that it runs in
-	reported    bool     // the shell parser has already said that the program is dynamic
+	dir   string   // where it runs; "" is unknown
+	via   []string // programs it runs inside of
+	owner int      // command that runs it, or -1
+	spans
+	standing
+	machine
+	repository
+	found found // the files that a word with whyFound stands for
 }
 
-func (f *frame) span(s shell.Span) shell.Span {
-	if f.pinned {
-		return f.pin
+// spans maps places in a text to places in the call's source.
+type spans struct {
+	shift  int        // if pinned is false
+	pin    shell.Span // of everything inside, if pinned
+	pinned bool
+}
+
+// standing is the command's place in a script, to find its standard input by.
+type standing struct {
+	script   *shell.Script
+	at       int
+	source   string // text that the words' spans refer to; "" if they are made up
+	reported bool   // the shell parser has already said that the program is dynamic
+}
+
+// machine is another machine that a command runs on, or a container.
+type machine struct {
+	where  string // "" is this machine
+	host   string
+	mounts []left.Mount // of the container
+}
+
+// repository is one that a flag names, `git --git-dir=x`, rather than the working directory.
+type repository struct {
+	repo      string
+	otherRepo bool
+}
+
+func (s *spans) span(at shell.Span) shell.Span {
+	if s.pinned {
+		return s.pin
 	}
-	return shell.Span{Start: s.Start + f.shift, End: s.End + f.shift}
+	return shell.Span{Start: at.Start + s.shift, End: at.End + s.shift}
+}
+
+// effect is an effect in these surroundings.
+func (f *frame) effect(k Kind, raw string, at shell.Span, cmd int) Effect {
+	return Effect{Kind: k, Origin: Origin{Command: cmd, Span: at}, Place: Place{Raw: raw, Where: f.where, Host: f.host}}
 }
 
 // inner is the frame of what program name runs.
@@ -285,7 +310,7 @@ func (a *analyzer) chdir(dir string, to *shell.Word) string {
 		return dir
 	}
 	p := a.resolve(dir, to)
-	if dir = or(p.Real, p.Abs); len(dir) > maxDir {
+	if dir = word.Or(p.Real, p.Abs); len(dir) > maxDir {
 		return ""
 	}
 	return dir
@@ -323,7 +348,7 @@ func (a *analyzer) command(words []shell.Word, assigns []shell.Assign, f *frame)
 		if !f.reported || w.Known {
 			a.gap(DynamicProgram, "the program's name is known only at run time", f.span(w.Span), cmd)
 		}
-		a.effect(Effect{Kind: Run, Raw: w.Raw, Command: cmd, Span: f.span(w.Span), Where: f.where, Host: f.host})
+		a.effect(f.effect(Run, w.Raw, f.span(w.Span), cmd))
 	case w.Text == "":
 		a.gap(UnknownProgram, "an empty program name", f.span(w.Span), cmd)
 	default:
@@ -336,7 +361,8 @@ func (a *analyzer) command(words []shell.Word, assigns []shell.Assign, f *frame)
 func (a *analyzer) program(words []shell.Word, cmd int, f *frame) {
 	w := &words[0]
 	name, standard := programName(w.Text)
-	e := Effect{Kind: Run, Raw: w.Text, Program: name, Command: cmd, Span: f.span(w.Span), Certain: true, Harmless: true, Where: f.where, Host: f.host}
+	e := f.effect(Run, w.Text, f.span(w.Span), cmd)
+	e.Program, e.Certain, e.Harmless = name, true, true
 	if !standard {
 		p := a.resolve(f.dir, w)
 		e.Path, e.Real = p.Abs, p.Real
@@ -347,7 +373,7 @@ func (a *analyzer) program(words []shell.Word, cmd int, f *frame) {
 		a.runAs(words, e.Real, cmd, f) // a link to a program
 		return
 	}
-	sp := lookup(name)
+	sp := a.dict.lookup(name)
 	if sp == nil || !standard {
 		a.gap(UnknownProgram, "what the program does is not known", f.span(w.Span), cmd)
 		return
@@ -356,22 +382,22 @@ func (a *analyzer) program(words []shell.Word, cmd int, f *frame) {
 		a.gap(UnknownProgram, "a part of the shell, run as if it were a program", f.span(w.Span), cmd)
 	}
 	a.an.Commands[cmd].Catalogued = true
-	c := call{a: a, f: *f, words: words, cmd: cmd, name: name, spec: sp, root: sp, rest: -1, seenAt: len(a.seen), opsAt: len(a.ops)}
+	c := a.newCall(words, name, sp, cmd, f)
 	c.run()
 	a.seen, a.ops = a.seen[:c.seenAt], a.ops[:c.opsAt]
 }
 
+// newCall is a call of a program that the knowledge base has.
+func (a *analyzer) newCall(words []shell.Word, name string, sp *spec, cmd int, f *frame) call {
+	return call{a: a, f: *f, words: words, cmd: cmd, name: name, match: match{root: sp, spec: sp, rest: -1}, seenAt: len(a.seen), opsAt: len(a.ops)}
+}
+
+var builtinRunners = kb.Table("!runs-builtins")
+
 // runsBuiltins reports whether every wrapper is one that the shell itself runs: a
 // program in between, as in `env command trap`, runs no part of this shell.
 func runsBuiltins(via []string) bool {
-	for _, v := range via {
-		switch v {
-		case "command", "builtin", "noglob", "nocorrect", "-":
-		default:
-			return false
-		}
-	}
-	return len(via) > 0
+	return len(via) > 0 && !slices.ContainsFunc(via, func(v string) bool { return !builtinRunners().Has(v) })
 }
 
 // room counts a command or script of so many bytes, and reports whether it is still looked at.

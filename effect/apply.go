@@ -1,8 +1,12 @@
 package effect
 
 import (
+	"path"
 	"strings"
 
+	"github.com/obstat/obstat/effect/internal/git"
+	"github.com/obstat/obstat/effect/internal/word"
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
 )
@@ -22,7 +26,7 @@ func (c *call) apply(r role, lang string, w *shell.Word, flag bool) {
 	case roleCode:
 		c.code(lang, w)
 	case roleScript, roleModule:
-		c.scriptFile(r, w)
+		c.scriptFile(r, lang, w)
 	case roleUnless:
 		c.unless(lang, w)
 	case roleSed:
@@ -52,14 +56,7 @@ func (c *call) applyFile(r role, w *shell.Word, flag bool) bool {
 		}
 		c.changeFile(Write, w)
 	case roleWrite:
-		if flag && w.Known && w.Text == "-" {
-			return true // standard output
-		}
-		n := len(c.a.an.Effects)
-		c.changeFile(Write, w)
-		if (flag || !harmlessDeeds(c.spec.does)) && n < len(c.a.an.Effects) {
-			c.putIn(&c.a.an.Effects[n])
-		}
+		c.writeFile(w, flag)
 	case roleDelete:
 		c.changeFile(Delete, w)
 	case roleDir:
@@ -68,20 +65,36 @@ func (c *call) applyFile(r role, w *shell.Word, flag bool) bool {
 		c.transfer(r, w)
 	case roleName:
 		c.nameOf(w)
-	case roleRev:
-		c.revision(w)
-	case roleRepo:
-		c.f.repo, c.f.otherRepo = c.a.chdir(c.f.dir, w), true
 	case roleTarFile:
 		c.tarFile(w)
-	case roleBlob:
-		c.blob(w)
 	case roleSuffix:
 		if strings.Contains(w.Text, "/") || !w.Known {
 			v := *w
 			v.Glob = true
 			c.changeFile(Write, &v)
 		}
+	case roleInto:
+		c.putInto(w)
+	case roleLink:
+		c.readFile(w, false)
+		c.changeFile(Write, w)
+	case roleMove:
+		c.moveFile(w)
+	default:
+		return c.applyGit(r, w) || c.applyContainer(r, w)
+	}
+	return true
+}
+
+// applyGit handles the roles of revisions and tracked files.
+func (c *call) applyGit(r role, w *shell.Word) bool {
+	switch r {
+	case roleRev:
+		c.revision(w)
+	case roleRepo:
+		c.f.repo, c.f.otherRepo = c.a.chdir(c.f.dir, w), true
+	case roleBlob:
+		c.blob(w)
 	case roleTracked:
 		alone := len(c.ops()) == 1 && w.Text != "." && !c.dashes() && !c.isFiles(w)
 		c.undoes(!alone, func() { c.tracked(w, alone) })
@@ -91,13 +104,15 @@ func (c *call) applyFile(r role, w *shell.Word, flag bool) bool {
 		c.restored(w)
 	case roleUndone:
 		c.undoes(true, func() { c.restored(w) })
-	case roleInto:
-		c.putInto(w)
-	case roleLink:
-		c.readFile(w, false)
-		c.changeFile(Write, w)
-	case roleMove:
-		c.moveFile(w)
+	default:
+		return false
+	}
+	return true
+}
+
+// applyContainer handles the roles of a container's surroundings.
+func (c *call) applyContainer(r role, w *shell.Word) bool {
+	switch r {
 	case roleMount:
 		c.mount(w)
 	case roleWorkdir:
@@ -110,14 +125,26 @@ func (c *call) applyFile(r role, w *shell.Word, flag bool) bool {
 	return true
 }
 
+// writeFile is an operand or a flag's value that is written.
+func (c *call) writeFile(w *shell.Word, flag bool) {
+	if flag && w.Known && w.Text == "-" {
+		return // standard output
+	}
+	n := len(c.a.an.Effects)
+	c.changeFile(Write, w)
+	if (flag || !harmlessDeeds(c.spec.does)) && n < len(c.a.an.Effects) {
+		c.putIn(&c.a.an.Effects[n])
+	}
+}
+
 // applyNetwork handles the roles of addresses and of what is sent.
 func (c *call) applyNetwork(r role, w *shell.Word) bool {
 	switch r {
 	case roleURL:
 		c.url(w)
 	case roleHost:
-		_, c.host = urlHost(w.Text) // `ssh ssh://me@host:22`, `ssh me@host`
-		c.connect(c.host, w, false)
+		_, c.container.host = urlHost(w.Text) // `ssh ssh://me@host:22`, `ssh me@host`
+		c.connect(c.container.host, w, false)
 	case roleLookup:
 		c.connect(w.Text, w, true)
 		if !w.Known {
@@ -167,7 +194,7 @@ func (c *call) applySetting(r role, w *shell.Word, flag bool) bool {
 		if flag {
 			c.gitConfig(w)
 		} else if len(c.ops()) > 1 { // git config NAME VALUE
-			if !w.Known || gitRuns(strings.ToLower(w.Text)) {
+			if !w.Known || git.Runs(strings.ToLower(w.Text)) {
 				c.gap(NotPlain, "a setting that can make git run a program", w)
 			}
 			c.configFile()
@@ -190,7 +217,17 @@ func (c *call) configFile() {
 }
 
 func (c *call) newEffect(k Kind, w *shell.Word) Effect {
-	return Effect{Kind: k, Raw: w.Text, shape: c.a.shapeOf(w, c.f.dir), bound: w.Bound, Program: c.name, Command: c.cmd, Span: c.f.span(w.Span), Certain: w.Known, Where: c.f.where, Host: c.f.host, Tags: c.linked}
+	e := c.f.effect(k, w.Text, c.f.span(w.Span), c.cmd)
+	e.Program, e.Certain, e.Tags = c.name, w.Known, c.linked
+	e.shape, e.bound = c.a.shapeOf(w, c.f.dir), w.Bound
+	return e
+}
+
+// own is an effect of the whole command.
+func (c *call) own(k Kind, detail string, tags Tags) Effect {
+	e := c.f.effect(k, "", c.span(), c.cmd)
+	e.Program, e.Detail, e.Tags = c.name, detail, tags
+	return e
 }
 
 // place resolves the path of an effect and classifies it.
@@ -207,9 +244,9 @@ func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 	}
 	p := a.resolve(f.dir, w)
 	e.Path, e.Real, e.Glob = p.Abs, p.Real, w.Glob
-	e.dots = w.Glob && a.globs().dots
-	if w.Glob && a.globs().cases { // `shopt -s nocaseglob; cat .ENV*`
-		e.Path, e.Real = strings.Map(openLetter, e.Path), ""
+	e.dots = w.Glob && a.globbing().dots
+	if w.Glob && a.globbing().cases { // `shopt -s nocaseglob; cat .ENV*`
+		e.Path, e.Real = strings.Map(word.OpenLetter, e.Path), ""
 	}
 	if p.Why != "" {
 		e.Certain, e.lost = false, p.Abs != "" && p.Real == ""
@@ -220,7 +257,7 @@ func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 			_, rest, _ := strings.Cut(p.Text, "/")
 			shape = fromAnywhere(rest)
 		}
-		e.shape, e.bound = &shape, true
+		e.open(shape)
 	}
 	a.classify(e, p.Text, w.Glob)
 	if e.Real != e.Path && e.Real != "" && !e.Secret {
@@ -263,51 +300,60 @@ func (c *call) readFile(w *shell.Word, show bool) {
 	if w.Known && (w.Text == "-" || w.Text == "") { // no file has an empty name: `sed -i '' s/a/b/ f`
 		return
 	}
-	e := c.newEffect(Read, w)
 	if c.inPlace {
 		c.changeFile(Write, w)
 		return
 	}
-	switch {
-	case processSubst(w):
+	if processSubst(w) {
 		return
-	case !w.Known && w.Why == whyFound:
-		e.Secret = c.f.secretNames
-		e.Harmless = !e.Secret && !(show && c.f.foundAll && showsAll(c.name) && c.a.holdsProject(c.f.found))
-		c.foundEffects(&e)
-		return
-	case !w.Known:
-		e.Harmless = true
-		c.a.throughMounts(&e, w, &c.f)
-		c.a.effect(e)
-		if show {
-			c.gap(DynamicOperand, "which file is read is known only at run time", w)
-		}
+	}
+	e := c.newEffect(Read, w)
+	if !w.Known {
+		c.readUnknown(&e, w, show)
 		return
 	}
 	c.place(&e, w)
-	e.visible = e.Recursive && !e.Glob && c.a.visibleOnly(c.words)
-	if e.Recursive && !e.Glob && c.searches() && (e.Raw == "." || strings.HasSuffix(e.Raw, "/") || c.a.dirAt(&e)) {
-		e.name = nameFilter(c.words) // `grep -r x --include='*.go' .`
+	if e.Recursive && !e.Glob {
+		c.narrow(&e)
 	}
-	if c.recursive && !e.Secret && c.a.below(&e) {
-		e.Secret = true
+	if c.recursive && !e.Secret {
+		e.Secret = c.a.below(&e)
 	}
-	if !show {
-		e.Secret = false
-	}
-	if c.names && show {
-		e.Secret = true
-	}
-	e.Harmless = !e.Secret && !(show && c.create && c.recursive && c.a.holdsProject(e.Path)) // `tar c . | cat`
+	e.Secret = show && (e.Secret || c.found.secret)
+	wholeProject := show && c.create && c.recursive && c.a.holdsProject(e.Path) // `tar c . | cat`
+	e.Harmless = !e.Secret && !wholeProject
 	c.addDetails(&e)
 	c.a.effect(e)
 	c.a.throughLinks(&e)
 }
 
+// readUnknown is a file that is known only at run time, or was found.
+func (c *call) readUnknown(e *Effect, w *shell.Word, show bool) {
+	if w.Why == whyFound {
+		e.Secret = c.f.found.secret
+		e.Harmless = !e.Secret && !(show && c.a.showsProject(c.name, &c.f.found))
+		c.foundEffects(e)
+		return
+	}
+	e.Harmless = true
+	c.a.throughMounts(e, w, &c.f)
+	c.a.effect(*e)
+	if show {
+		c.gap(DynamicOperand, "which file is read is known only at run time", w)
+	}
+}
+
+// narrow leaves out the files of a tree that a search passes by: `grep -r x --include='*.go' .`.
+func (c *call) narrow(e *Effect) {
+	e.visible = c.a.visibleOnly(c.words)
+	if l := c.a.dict.lister(c.words); l.Searches() && (e.Raw == "." || strings.HasSuffix(e.Raw, "/") || c.a.dirAt(e)) {
+		e.name = l.Name(c.words)
+	}
+}
+
 // below reports whether a directory that is read with everything in it holds secrets.
 func (a *analyzer) below(e *Effect) bool {
-	p := or(e.Real, e.Path)
+	p := e.real()
 	if p == "" {
 		p = strings.TrimRight(e.Raw, "/")
 	}
@@ -328,14 +374,11 @@ func (a *analyzer) below(e *Effect) bool {
 	return ok
 }
 
-// isHome reports whether a directory is where somebody's home usually is.
+var homes = kb.Table("!homes")
+
+// isHome reports whether homes usually lie there, or a directory is one.
 func isHome(p string) bool {
-	for _, root := range [...]string{"/home/", "/Users/", "/var/home/"} {
-		if rest, ok := strings.CutPrefix(p, root); ok {
-			return strings.IndexByte(rest, '/') < 0
-		}
-	}
-	return p == "/root" || p == "/home" || p == "/Users"
+	return homes().Has(p) || homes().Has(path.Dir(p)+"/")
 }
 
 func processSubst(w *shell.Word) bool {
@@ -368,7 +411,9 @@ func (c *call) listFile(w *shell.Word) {
 // `black .` does not write to .git.
 func (c *call) format(w *shell.Word) {
 	if !w.Known && w.Why != whyFound { // `prettier --write $(git diff --name-only)`
-		w = &shell.Word{Text: ".", Raw: w.Raw, Known: true, Span: w.Span}
+		raw := w.Raw
+		w = here(w.Span)
+		w.Raw = raw
 	}
 	if dir, ok := strings.CutSuffix(w.Text, "/..."); ok && w.Known { // `go fmt ./...`
 		w = &shell.Word{Text: dir, Raw: w.Raw, Known: true, Span: w.Span}
@@ -395,7 +440,7 @@ func (c *call) format(w *shell.Word) {
 
 // changeFile is a path that is written or removed.
 func (c *call) changeFile(k Kind, w *shell.Word) {
-	if w.Known && c.a.sink(w.Text) || processSubst(w) {
+	if w.Known && sink(w.Text) || processSubst(w) {
 		return
 	}
 	e := c.newEffect(k, w)
@@ -410,7 +455,7 @@ func (c *call) changeFile(k Kind, w *shell.Word) {
 		c.gap(DynamicOperand, "which file is changed is known only at run time", w)
 	default:
 		c.place(&e, w)
-		e.isDir = k == Delete && !c.recursive && c.name != "rm" && (e.Glob || c.a.dirAt(&e))
+		e.isDir = k == Delete && !c.recursive && (e.Glob || c.a.dirAt(&e)) && !spares().Has(c.name)
 	}
 	e.Harmless = c.dry
 	c.addDetails(&e)
@@ -431,26 +476,23 @@ func (c *call) moveFile(w *shell.Word) {
 	}
 }
 
+var (
+	sinks  = kb.Table("!sinks")
+	spares = kb.Table("!spares-directories")
+)
+
 // sink reports whether writing to the path changes nothing.
-func (a *analyzer) sink(p string) bool {
-	switch p {
-	case "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2", "/dev/full", "/dev/zero":
-		return true
-	}
-	return false
-}
+func sink(p string) bool { return strings.HasPrefix(p, "/dev/") && sinks().Has(p) }
 
 // nameOf is a pattern of the file names that are meant.
 func (c *call) nameOf(w *shell.Word) {
 	if !w.Known {
-		c.names = true // nobody can say that they are not secrets
+		c.found.secret = true // they may be those of secrets
 		return
 	}
 	e, ok := c.a.opts.Sensitive.Lookup(w.Text)
 	if !ok {
 		e, ok = c.a.glob(w.Text)
 	}
-	if ok && e.Secret {
-		c.names = true
-	}
+	c.found.secret = c.found.secret || ok && e.Secret
 }

@@ -65,8 +65,8 @@ func BenchmarkAnalyzeCommand(b *testing.B) {
 // BenchmarkColdStart is what a process that meets its first program pays for the knowledge base.
 func BenchmarkColdStart(b *testing.B) {
 	for b.Loop() {
-		for bl := range blocks("git") {
-			s, _ := compile(bl.body)
+		for bl := range builtin.find("git") {
+			s, _ := builtin.compile(bl.Body)
 			s.ready(&s.subs[s.first.list[s.first.find("status")].at])
 		}
 	}

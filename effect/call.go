@@ -3,47 +3,76 @@ package effect
 import (
 	"strings"
 
+	"github.com/obstat/obstat/effect/internal/word"
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/shell"
 )
 
-// call is one invocation of a known program, matched against its spec.
+// call is one invocation of a known program: its words matched against the knowledge base.
 type call struct {
 	a     *analyzer
 	f     frame
 	words []shell.Word
 	cmd   int
 	name  string
-	root  *spec  // of the program
-	spec  *spec  // of the subcommand, or root
-	at    places // where the subcommand's names stand
-	args  []operand
-	rest  int  // index of the first word of an inner command, or -1
-	sub   bool // a subcommand was found
+	match
+	outcome
+	handling
+	whereabouts
+	container
+	found found
 
 	seenAt, opsAt int // where this call's part of the scratch begins
+}
 
-	help, dry, create, idle, unsure, inPlace, recursive, force bool
-	ended                                                      bool   // no flag follows
-	taken                                                      bool   // the files that are read are removed: `zip -m`
-	read                                                       *deed  // a flag that makes it a plain read
-	linked                                                     Tags   // Linked, if the files that are read get a second name
-	readMethod                                                 bool   // an HTTP method that only reads was given
-	names                                                      bool   // what is meant may be secrets, by the patterns of their names or by where they lie
-	host                                                       string // that a command runs on
-	found                                                      string // where files are found, if hasFound
-	hasFound                                                   bool
-	starts                                                     []string   // the places that found is above, if they are all known
-	foundName                                                  string     // pattern of the names that are found
-	noLinks, noHidden                                          bool       // none of them is a link, or hidden
-	foundAll                                                   bool       // they are all that there are
-	foundShape                                                 string     // what found looks like, if it is not known
-	into                                                       string     // directory that files of any name are put in
-	start                                                      string     // directory before its flags say another
-	moved                                                      string     // as written, the directory that they say
-	workdir                                                    string     // of a container
-	entry                                                      shell.Word // program that a container runs
-	overArgs                                                   bool
-	skipped                                                    int // last word that bundle used
+// match is the entry of the knowledge base that a call fits.
+type match struct {
+	root  *spec // of the program
+	spec  *spec // of the subcommand, or root
+	args  []operand
+	at    places // of the subcommand's names
+	sub   bool   // a subcommand was found
+	rest  int    // index of the first word of an inner command, or -1
+	ended bool   // no flag follows
+
+	overArgs bool // a flag says that the operands are others
+	skipped  int  // last word that bundle used
+}
+
+// outcome holds flags that change a call as a whole.
+type outcome struct {
+	help   bool
+	dry    bool
+	force  bool
+	idle   bool  // standard input is not read
+	unsure bool  // a flag is not known
+	read   *deed // of a flag that makes it a plain read
+}
+
+// handling is how the files of a call are treated.
+type handling struct {
+	create    bool // the archive is written
+	inPlace   bool
+	recursive bool
+	taken     bool // files that are read are removed: `zip -m`
+	instead   bool // another file is read than the one that the program reads else
+	replaces  bool // a directory takes the place of another: `cp -T`
+	fromInput bool // standard input has the names of files: `zip -@`
+	linked    Tags // Linked, if the files that are read get a second name
+}
+
+// whereabouts are directories that flags name.
+type whereabouts struct {
+	start string // where it runs before its flags say another
+	moved string // the other one, as written
+	into  string // that files of any name are put in
+}
+
+// container is where `docker run` and `ssh` run their command.
+type container struct {
+	workdir string
+	host    string
+	entry   shell.Word // the program
 }
 
 // places are where the first operands stand.
@@ -82,15 +111,15 @@ func (c *call) wraps() bool {
 }
 
 func (c *call) run() {
-	switch c.name {
-	case "tmux", "nft":
+	switch style := c.root.style; {
+	case style&(styleChain|styleChains) != 0:
 		c.semicolons()
-	case "echo", "printf":
+	case style&styleEcho != 0:
 		c.prints()
-	case "eval":
-		if c.a.an.Commands[c.cmd].Known && len(c.words) == 2 && !c.words[1].Known { // `eval "$(ssh-agent -s)"`
-			c.a.effect(Effect{Kind: Code, Program: c.name, Detail: "code that a program prints", Command: c.cmd, Span: c.span(), Certain: true})
-		}
+	case style&styleEval != 0 && len(c.words) == 2 && !c.words[1].Known && c.a.an.Commands[c.cmd].Known: // `eval "$(ssh-agent -s)"`
+		e := c.own(Code, "code that a program prints", 0)
+		e.Certain = true
+		c.a.effect(e)
 	}
 	if c.root.hasSubs() && !c.subcommand() {
 		return
@@ -108,7 +137,8 @@ func (c *call) run() {
 // semicolons refuses words behind which another command of the program begins: `tmux ls ';' run x`.
 func (c *call) semicolons() {
 	for i := range c.words {
-		if strings.HasSuffix(c.words[i].Text, ";") || c.name == "nft" && strings.Contains(c.words[i].Text, ";") {
+		t := c.words[i].Text
+		if strings.HasSuffix(t, ";") || c.root.style&styleChains != 0 && strings.Contains(t, ";") {
 			c.gap(NotPlain, "another command behind a semicolon", &c.words[i])
 		}
 	}
@@ -169,7 +199,7 @@ func (c *call) leading(at *places) int {
 	n, sp, most := 0, c.root, min(len(at), c.root.deep+1) // one more is looked at, see further
 	for i := 1; i < len(c.words) && n < most; i++ {
 		w := &c.words[i]
-		if !isFlag(w.Text) || c.root.style&styleNone != 0 {
+		if !word.IsFlag(w.Text) || c.root.style&styleNone != 0 {
 			at[n] = i
 			if n++; n == 1 {
 				sp = c.root.group(w.Text)
@@ -241,7 +271,7 @@ func (c *call) score(u *sub, at []int) int {
 		if end := strings.IndexByte(rest, ' '); end >= 0 {
 			name, rest = rest[:end], rest[end:]
 		}
-		m := matchName(name, c.words[at[i]].Text)
+		m := c.a.dict.match(name, c.words[at[i]].Text)
 		if m < 0 {
 			return -1
 		}
@@ -250,9 +280,9 @@ func (c *call) score(u *sub, at []int) int {
 	return score
 }
 
-// matchName compares a word with the alternatives of a name: 2 for a literal match, 1 for a
+// match compares a word with the alternatives of a name: 2 for a literal match, 1 for a
 // pattern, 0 for `*` or `~`, -1 for none.
-func matchName(names, word string) int {
+func (d *dictionary) match(names, word string) int {
 	best := -1
 	for names != "" {
 		name := names
@@ -267,40 +297,13 @@ func matchName(names, word string) int {
 		switch {
 		case name == word:
 			return 2
-		case name == "*", name == "~" && !isVerb(word):
+		case name == "*", name == "~" && !d.isVerb(word):
 			best = max(best, 0)
-		case strings.IndexByte(name, '*') >= 0 && starMatch(name, word):
+		case strings.IndexByte(name, '*') >= 0 && kb.Match(name, word):
 			best = max(best, 1)
 		}
 	}
 	return best
-}
-
-// isVerb reports whether a word is a subcommand that changes something in some program.
-func isVerb(word string) bool {
-	t := kbVerbs()
-	if t.whole.find(word) >= 0 {
-		return true
-	}
-	for _, stem := range t.stems {
-		if strings.HasPrefix(word, stem) {
-			return true
-		}
-	}
-	return false
-}
-
-func starMatch(pat, s string) bool {
-	i := strings.IndexByte(pat, '*')
-	if i < 0 {
-		return pat == s
-	}
-	head, tail := pat[:i], pat[i+1:]
-	if strings.IndexByte(tail, '*') >= 0 {
-		tail = tail[:strings.IndexByte(tail, '*')]
-		return strings.HasPrefix(s, head) && strings.Contains(s[len(head):], tail)
-	}
-	return len(s) >= len(head)+len(tail) && strings.HasPrefix(s, head) && strings.HasSuffix(s, tail)
 }
 
 // further objects if the word after the subcommand looks like another subcommand, one that
@@ -310,7 +313,7 @@ func (c *call) further(at []int) {
 	if n >= len(at) || !c.spec.anyArgs || at[n] != at[n-1]+1 || !harmlessDeeds(c.spec.does) {
 		return
 	}
-	if w := &c.words[at[n]]; isVerb(w.Text) {
+	if w := &c.words[at[n]]; c.a.dict.isVerb(w.Text) {
 		c.gap(UnknownSub, "what the subcommand does is not known", w)
 	}
 }
@@ -325,8 +328,6 @@ func (c *call) dropGlobals(first int) {
 	text, _, _ := canonical(c.words[first:], "")
 	cmd.Alts = append(cmd.Alts, plainName(c.name)+" "+text)
 }
-
-func isFlag(s string) bool { return len(s) > 1 && s[0] == '-' }
 
 // find returns the flag that a word names, and whether the word holds its value.
 func (s *spec) find(word string) (f *flag, attached bool) {

@@ -2,16 +2,17 @@ package effect
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/obstat/obstat/effect/kb"
 )
 
 // compile reads the body of a program's block. What it does not understand is an error,
 // and the spec then lacks it: the program is known, what it does is not.
-func compile(body string) (*spec, error) {
-	root := &spec{few: -1}
-	c := compiler{lex: lexer{text: body}, spec: root}
+func (d *dictionary) compile(body string) (*spec, error) {
+	root := &spec{few: -1, subTable: subTable{dict: d}}
+	c := compiler{dict: d, lex: kb.Lexer{Text: body}, spec: root}
 	c.run()
 	root.finish()
 	return root, errors.Join(c.errs...)
@@ -22,8 +23,9 @@ func (s *spec) ready(u *sub) *spec {
 	if done := u.spec.Load(); done != nil {
 		return done
 	}
-	out := &spec{few: -1, parent: s, words: u.words, style: s.style & styleDash}
-	c := compiler{lex: lexer{text: u.body}, spec: out}
+	out := &spec{few: -1, words: u.words, style: s.style & styleDash}
+	out.parent = s
+	c := compiler{dict: s.dict, lex: kb.Lexer{Text: u.body}, spec: out}
 	c.run()
 	out.finish()
 	out.risky = out.risky || s.globalRisk
@@ -38,26 +40,19 @@ func (s *spec) ready(u *sub) *spec {
 const maxSubWords = 5
 
 type compiler struct {
-	lex  lexer
+	dict *dictionary
+	lex  kb.Lexer
 	spec *spec
 	errs []error
 }
 
 // fail notes an error, with the line of the text that it stands in.
 func (c *compiler) fail(format string, args ...any) {
-	c.errs = append(c.errs, &kbError{line: strings.Count(c.lex.text[:c.lex.at], "\n"), msg: fmt.Sprintf(format, args...)})
+	c.errs = append(c.errs, c.lex.Fail(format, args...))
 }
-
-// kbError is an error in the knowledge base, at a line of the text that was compiled.
-type kbError struct {
-	line int // from 0
-	msg  string
-}
-
-func (e *kbError) Error() string { return e.msg }
 
 func (c *compiler) run() {
-	tok := c.lex.next()
+	tok := c.lex.Next()
 	for tok != "" {
 		switch tok {
 		case "sub":
@@ -67,7 +62,7 @@ func (c *compiler) run() {
 		case "bare":
 			c.spec.bare, tok = c.deeds()
 		case "few":
-			c.spec.few = number(c.lex.next())
+			c.spec.few = number(c.lex.Next())
 			c.spec.fewer, tok = c.deeds()
 		case "args":
 			c.spec.args, tok = c.operands()
@@ -85,7 +80,7 @@ func (c *compiler) run() {
 			tok = c.styles()
 		default:
 			c.fail("%q where a keyword should be", tok)
-			tok = c.lex.next()
+			tok = c.lex.Next()
 		}
 	}
 }
@@ -117,16 +112,16 @@ func (c *compiler) sub() string {
 		return ""
 	}
 	if c.spec.subs == nil {
-		rest := c.lex.text[c.lex.at:]
+		rest := c.lex.Text[c.lex.At:]
 		n := strings.Count(rest, "\tsub ") + 1
 		c.spec.subs, c.spec.first.list = make([]sub, 0, n), make([]named, 0, n+strings.Count(rest, "|"))
 	}
 	c.spec.subs = append(c.spec.subs, sub{})
 	u := &c.spec.subs[len(c.spec.subs)-1]
 	start, end := -1, 0
-	tok := c.lex.next()
-	for ; tok != "does" && tok != ""; tok = c.lex.next() {
-		if end = c.lex.at; start < 0 {
+	tok := c.lex.Next()
+	for ; tok != "does" && tok != ""; tok = c.lex.Next() {
+		if end = c.lex.At; start < 0 {
 			start = end - len(tok)
 		}
 		c.name(u, tok)
@@ -138,8 +133,8 @@ func (c *compiler) sub() string {
 		return tok
 	}
 	c.spec.deep = max(c.spec.deep, u.words)
-	u.names, u.body = c.lex.text[start:end], c.lex.skip(end)
-	return c.lex.next()
+	u.names, u.body = c.lex.Text[start:end], c.lex.Skip(end, "sub ")
+	return c.lex.Next()
 }
 
 // name notes what a name of a subcommand, the last that is there, begins with. The alternatives of
@@ -170,10 +165,10 @@ func (c *compiler) name(u *sub, names string) {
 
 func (c *compiler) deeds() ([]deed, string) {
 	var out []deed
-	tok := c.lex.next()
+	tok := c.lex.Next()
 	for !keyword(tok) {
 		out = append(out, c.deed(tok)...)
-		tok = c.lex.next()
+		tok = c.lex.Next()
 	}
 	return out, tok
 }
@@ -182,7 +177,7 @@ func (c *compiler) deeds() ([]deed, string) {
 func (c *compiler) deed(tok string) []deed {
 	var out []deed
 	for tok != "" {
-		name, detail, rest := cutCall(tok)
+		name, detail, rest := kb.CutCall(tok)
 		if strings.Count(tok, "(") != strings.Count(tok, ")") {
 			c.fail("a parenthesis of %q is not closed", tok)
 		}
@@ -218,28 +213,12 @@ func (c *compiler) tags(names string) (out Tags) {
 	return out
 }
 
-// cutCall splits name(detail)rest; name ends at +, ( or the end.
-func cutCall(tok string) (name, detail, rest string) {
-	i := strings.IndexAny(tok, "(+")
-	switch {
-	case i < 0:
-		return tok, "", ""
-	case tok[i] == '+':
-		return tok[:i], "", tok[i:]
-	}
-	j := strings.IndexByte(tok, ')')
-	if j < 0 {
-		return tok[:i], tok[i+1:], ""
-	}
-	return tok[:i], tok[i+1 : j], tok[j+1:]
-}
-
 func (c *compiler) operands() ([]operand, string) {
 	var out []operand
-	tok := c.lex.next()
+	tok := c.lex.Next()
 	for !keyword(tok) {
 		out = append(out, c.operand(tok))
-		tok = c.lex.next()
+		tok = c.lex.Next()
 	}
 	return out, tok
 }
@@ -249,7 +228,7 @@ func (c *compiler) operand(tok string) operand {
 	tok, o.many = strings.CutSuffix(tok, "*")
 	name, lang := tok, ""
 	if strings.HasSuffix(tok, ")") {
-		name, lang, _ = cutCall(tok)
+		name, lang, _ = kb.CutCall(tok)
 	}
 	r := role(slices.Index(roleNames[:], name))
 	if int(r) >= len(roleNames) {
@@ -261,7 +240,7 @@ func (c *compiler) operand(tok string) operand {
 }
 
 func (c *compiler) styles() string {
-	tok := c.lex.next()
+	tok := c.lex.Next()
 	for !keyword(tok) {
 		bit := slices.Index(styleNames[:], tok)
 		if bit < 0 {
@@ -269,19 +248,19 @@ func (c *compiler) styles() string {
 		} else {
 			c.spec.style |= 1 << bit
 		}
-		tok = c.lex.next()
+		tok = c.lex.Next()
 	}
 	return tok
 }
 
 // flags reads flag tokens: names joined by commas, then =role or [=role], then :verbs.
 func (c *compiler) flags(global bool) string {
-	n := strings.Count(c.lex.line(), " -") // about as many
+	n := strings.Count(c.lex.Line(), " -") // about as many
 	c.spec.flags, c.spec.long.list = slices.Grow(c.spec.flags, n), slices.Grow(c.spec.long.list, n)
-	tok := c.lex.next()
+	tok := c.lex.Next()
 	for !keyword(tok) {
 		c.addFlag(tok, global, 0)
-		tok = c.lex.next()
+		tok = c.lex.Next()
 	}
 	return tok
 }
@@ -298,13 +277,13 @@ func (c *compiler) addFlag(tok string, global bool, depth int) {
 		c.spec.addFlag(f, names)
 		return
 	}
-	text, ok := group(tok)
+	text, ok := c.dict.group(tok)
 	if !ok || depth > 4 {
 		c.fail("unknown group %q", tok)
 		return
 	}
-	lex := lexer{text: text}
-	for tok := lex.next(); tok != ""; tok = lex.next() {
+	lex := kb.Lexer{Text: text}
+	for tok := lex.Next(); tok != ""; tok = lex.Next() {
 		c.addFlag(tok, global, depth+1)
 	}
 }
@@ -399,68 +378,5 @@ func (s *spec) addRisk(f *flag) {
 		s.runs = s.runs || f.runs()
 		s.globalRuns = s.globalRuns || f.global && f.runs()
 		s.globalRisk = s.globalRisk || f.global
-	}
-}
-
-// lexer splits a block at white space; text in parentheses stays together, # begins a comment.
-type lexer struct {
-	text string
-	at   int
-}
-
-// line returns what is left of the line.
-func (l *lexer) line() string {
-	line, _, _ := strings.Cut(l.text[l.at:], "\n")
-	return line
-}
-
-func (l *lexer) next() string {
-	for l.at < len(l.text) {
-		switch ch := l.text[l.at]; {
-		case ch == ' ' || ch == '\t' || ch == '\n' || ch == '\r':
-			l.at++
-		case ch == '#':
-			for l.at < len(l.text) && l.text[l.at] != '\n' {
-				l.at++
-			}
-		default:
-			return l.word()
-		}
-	}
-	return ""
-}
-
-func (l *lexer) word() string {
-	start, depth := l.at, 0
-	for ; l.at < len(l.text); l.at++ {
-		switch l.text[l.at] {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		case ' ', '\t', '\r':
-			if depth <= 0 {
-				return l.text[start:l.at]
-			}
-		case '\n':
-			return l.text[start:l.at]
-		}
-	}
-	return l.text[start:l.at]
-}
-
-// skip returns the text from offset from to the next line that begins with the keyword sub.
-func (l *lexer) skip(from int) string {
-	for at := from; ; {
-		i := strings.IndexByte(l.text[at:], '\n')
-		if i < 0 {
-			l.at = len(l.text)
-			return l.text[from:]
-		}
-		at += i + 1
-		if strings.HasPrefix(strings.TrimLeft(l.text[at:], " \t"), "sub ") {
-			l.at = at
-			return l.text[from:at]
-		}
 	}
 }

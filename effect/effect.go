@@ -13,6 +13,7 @@ package effect
 import (
 	"strings"
 
+	"github.com/obstat/obstat/effect/internal/word"
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
 )
@@ -42,65 +43,100 @@ func (k Kind) String() string {
 
 // Effect is one thing that a call would do.
 type Effect struct {
+	Kind     Kind
+	Tags     Tags
+	Detail   string // words for a person: "recursive, force", "push"; no code may look at them
+	Certain  bool   // it happens if the command runs and succeeds
+	Secret   bool   // it gives a secret away
+	Harmless bool   // it changes nothing and gives no secret away
+	Origin
+	Place
+	extent
+}
+
+// Origin is the command that has an effect.
+type Origin struct {
+	Program string // base name of the program
+	Command int    // index into Analysis.Commands, or -1
+	Span    shell.Span
+}
+
+// Place is the file or host that an effect is on.
+type Place struct {
 	Path      string // absolute and lexically clean; "" if unknown or not a path
 	Real      string // Path with symbolic links followed as far as they are known
 	Raw       string // path, URL or address as written
 	Host      string // of a connection, or of the machine that a path lies on; "" is this machine or unknown
-	Program   string // base name of the program that has the effect
-	Detail    string // words for a person: "recursive, force", "push"; no code may look at them
+	Where     string // "" for this machine, else the kind of another one: "ssh", "container"
 	Sensitive string // class of a sensitive path; "" if it is not
-	Where     string // "" for this machine, else what it happens in: "ssh", "container"
-	Command   int    // index into Analysis.Commands, or -1
-	Span      shell.Span
+	Glob      bool   // Path is a shell pattern
+	Recursive bool   // everything below Path is meant
+	Unnamed   bool   // which files are changed is not said; Path, if known, is where they lie
+}
+
+// extent is more about which files an effect is on, see Target.
+type extent struct {
 	shape     *string // see Shape
 	at        string  // directory that an Unnamed effect falls in
 	name      string  // of a found file: the pattern of its name
-	Kind      Kind
-	Tags      Tags
-	Certain   bool // it happens if the command runs and succeeds
-	Secret    bool // it gives a secret away
-	Harmless  bool // it changes nothing and gives no secret away
-	Glob      bool // Path is a shell pattern
-	Recursive bool // everything below Path is meant
-	Unnamed   bool // which files are changed is not said; Path, if known, is where they lie
-	bound     bool // the shape stands for every path that it may be
-	visible   bool // of what is below Path, hidden names are passed by
-	formatted bool // what is written means the same as before
-	dots      bool // a star of Glob also stands for a leading dot
-	isDir     bool // Path is a directory, or a pattern that may stand for one
-	lost      bool // where the links of Path lead is not known
-	moved     bool // the file goes on under another name: `mv a b`
+	bound     bool    // the shape stands for every path that it may be
+	visible   bool    // of the files below Path, hidden names are passed by
+	formatted bool    // the new content means the same as before
+	dots      bool    // a star of Glob also stands for a leading dot
+	isDir     bool    // Path is a directory, or a pattern that may stand for one
+	lost      bool    // where the links of Path lead is not known
+	moved     bool    // the file goes on under another name: `mv a b`
 }
+
+// open makes an effect one on every path that a shape may be.
+func (e *extent) open(shape string) { e.shape, e.bound = &shape, true }
+
+// real returns the path with links followed, as far as it is known.
+func (p *Place) real() string { return word.Or(p.Real, p.Path) }
 
 // Command is one program that would run. A command that runs another, such as env or
 // timeout, is followed by that other one: `env CI=1 timeout 5 rm -rf build` yields three.
 type Command struct {
-	Program     string       // base name, "" if it is not known
-	Path        string       // as written
-	Words       []shell.Word // all words, program first
-	Text        string       // canonical text that rules are matched against: words resolved, joined and quoted as needed
-	Prefix      string       // leading part of Text that is certain; Text itself if Known
-	Alts        []string     // other spellings that a deny or ask rule must be tried on, too
-	Via         []string     // programs it runs inside of, outermost first
-	Env         []string     // names assigned for it
-	Dir         string       // where it runs, absolute; "" if unknown
-	Tails       []int        // words of a known program in which a command may stand that it runs: `perf stat rm x`, `make CC='curl x'`
-	Span        shell.Span
-	Why         string     // why it is not read-only, or what that hangs on
-	Nest        shell.Nest // what it stands in: a substitution, a pipeline
-	Known       bool       // every word is certain
-	Catalogued  bool       // the knowledge base has the program
-	Wrapper     bool       // it runs the command that follows it
-	Transparent bool       // a wrapper that does nothing of its own
-	Loads       bool       // a wrapper that runs whatever program a package brings: npx, `uv run`
-	ReadOnly    bool       // it provably only reads, with what it runs
-
-	fed   bool // what is piped into it was looked at
-	owner int  // the command that runs it, or -1
+	Program  string       // base name, "" if it is not known
+	Path     string       // as written
+	Words    []shell.Word // all words, program first
+	Tails    []int        // words of a known program in which a command may stand that it runs: `perf stat rm x`, `make CC='curl x'`
+	Why      string       // why it is not read-only, or a condition of that
+	ReadOnly bool         // it provably only reads, with the commands that it runs
+	Known    bool         // every word is certain
+	Spelling
+	Standing
+	Wrapping
 }
 
-// Given reports whether who allows the command that runs command i has allowed it with that: one that runs whatever a
-// package brings has code of the package run, `npx eslint`, and one in a container what is in there.
+// Spelling is the text of a command that rules are matched against.
+type Spelling struct {
+	Text   string   // words resolved, joined and quoted as needed
+	Prefix string   // leading part of Text that is certain; Text itself if the command is Known
+	Alts   []string // other spellings that a deny or ask rule must be tried on, too
+}
+
+// Standing is where a command stands in the call.
+type Standing struct {
+	Via   []string // programs it runs inside of, outermost first
+	Env   []string // names assigned for it
+	Dir   string   // where it runs, absolute; "" if unknown
+	Span  shell.Span
+	Nest  shell.Nest // surroundings: a substitution, a pipeline
+	fed   bool       // its standard input was looked at
+	owner int        // the command that runs it, or -1
+}
+
+// Wrapping is how much is known of a program, and of its running others.
+type Wrapping struct {
+	Catalogued  bool // the knowledge base has the program
+	Wrapper     bool // it runs the command that follows it
+	Transparent bool // a wrapper that does nothing of its own
+	Loads       bool // a wrapper that runs whatever program a package brings: npx, `uv run`
+}
+
+// Given reports whether allowing the command that runs command i allows it, too: `npx eslint` runs code of a package, whatever
+// that is, and a container its own programs.
 func (a *Analysis) Given(i int) bool {
 	c := &a.Commands[i]
 	if c.owner < 0 {
@@ -154,15 +190,23 @@ func (a *Analysis) Departs(i int) bool {
 }
 
 // around are the places of a command that have no part in what it does.
-const around = shell.InSubst | shell.InSubshell | shell.InLoop | shell.InCondition | shell.InBackground | shell.Negated | shell.InPipe | shell.InProcess | shell.InGroup
+const around = shell.InSubst | shell.InSubshell | shell.InLoop | shell.InCondition | shell.InBackground |
+	shell.Negated | shell.InPipe | shell.InProcess | shell.InGroup
 
 // Alone reports whether an analysis of command i's Text alone, in its directory, says the same of
 // it but for its redirects: no variable, wrapper or function around it, and nothing that is piped
 // into it, has a part in what it does.
 func (a *Analysis) Alone(i int) bool {
 	c := &a.Commands[i]
-	return c.Known && !c.Wrapper && !c.fed && len(c.Via) == 0 && len(c.Env) == 0 && len(a.Assigned) == 0 && c.Path == c.Program && !strings.ContainsAny(c.Program, " \t\n\"'\\$`;&|<>()*?[]{}#~!=") &&
-		c.Nest&^around == 0 && (i+1 == len(a.Commands) || a.Commands[i+1].owner != i)
+	switch {
+	case !c.Known || c.Wrapper || c.fed || c.Nest&^around != 0:
+		return false
+	case len(c.Via)+len(c.Env)+len(a.Assigned) > 0:
+		return false
+	case c.Path != c.Program || strings.ContainsAny(c.Program, " \t\n\"'\\$`;&|<>()*?[]{}#~!="):
+		return false
+	}
+	return i+1 == len(a.Commands) || a.Commands[i+1].owner != i
 }
 
 // Args returns the words after the program.
@@ -220,20 +264,24 @@ type Gap struct {
 
 // Analysis is what a call would do, and how much of that could be seen.
 type Analysis struct {
-	Tool       string // canonical name of the tool, "" if the catalogue does not have it
-	Source     string // the shell text, "" for another tool
-	Commands   []Command
-	Effects    []Effect
-	Gaps       []Gap
-	Assigned   []string // names of the variables that are set, by whatever means
-	Written    []Text   // that the call writes into files which it may run
+	Tool     string // canonical name of the tool, "" if the catalogue does not have it
+	Source   string // the shell text, "" for another tool
+	Commands []Command
+	Effects  []Effect
+	Gaps     []Gap
+	Assigned []string // names of the variables that are set, by whatever means
+	Written  []Text   // that the call writes into files which it may run
+	Parsed
+	Why      string // the first reason why it is not read-only, or a condition of that
+	Full     bool   // nothing is hidden
+	ReadOnly bool   // it provably only reads
+}
+
+// Parsed is how the shell reads the text.
+type Parsed struct {
 	Findings   []shell.Finding
 	Constructs []shell.Construct
-	names      []string // patterns of the names that a search tool looks at
 	script     *shell.Script
-	Why        string // the first reason why it is not read-only, or what that hangs on
-	Full       bool   // nothing is hidden
-	ReadOnly   bool   // it provably only reads
 }
 
 // A Text is what a command writes into a file that the call may run afterwards, as a test or a Dockerfile is.

@@ -4,8 +4,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/obstat/obstat/effect/internal/word"
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
+)
+
+var (
+	pathDirs        = kb.Table("!path-dirs")
+	lineSplitters   = kb.Table("!splits-lines")
+	secretVariables = kb.Table("!secret-variables")
 )
 
 // envRule says what assigning a variable does.
@@ -23,10 +31,10 @@ type envRule struct {
 func parseEnvRules(head, body string) []envRule {
 	head, project := strings.CutPrefix(strings.TrimSpace(head), "project ")
 	head, address := strings.CutPrefix(head, "address ")
-	lex := lexer{text: body}
+	lex := kb.Lexer{Text: body}
 	var out []envRule
-	for tok := lex.next(); tok != ""; tok = lex.next() {
-		name, values, _ := cutCall(tok)
+	for tok := lex.Next(); tok != ""; tok = lex.Next() {
+		name, values, _ := kb.CutCall(tok)
 		out = append(out, envRule{pattern: name, harm: head != "harmless", why: head, values: strings.Fields(values), project: project, address: address})
 	}
 	return out
@@ -41,23 +49,28 @@ func (a *analyzer) assign(name string, v *shell.Word, span shell.Span, cmd int) 
 		return
 	}
 	a.an.Assigned = append(a.an.Assigned, name)
-	r := envLookup(name)
+	r := a.dict.variable(name)
 	if r == nil || !r.harm {
 		return
 	}
 	switch {
 	case v.Known && r.allows(v.Text):
 	case name == "PATH" && a.systemFirst(v):
-		a.effect(Effect{Kind: Code, Detail: "PATH has more programs", Command: cmd, Span: span, Certain: true})
+		a.moreCode("PATH has more programs", span, cmd)
 	case r.project && a.ownPlaces(v):
-		a.effect(Effect{Kind: Code, Detail: name + " adds code of the project", Command: cmd, Span: span, Certain: true})
+		a.moreCode(name+" adds code of the project", span, cmd)
 	case name == "PATH" && appends(v) && !strings.Contains(a.an.Source, "unset"):
-		a.effect(Effect{Kind: Code, Detail: "PATH has more programs", Command: cmd, Span: span, Certain: true})
+		a.moreCode("PATH has more programs", span, cmd)
 	case r.address:
 		a.gap(DynamicOperand, name+" "+r.why, span, cmd)
 	default:
 		a.gap(Environment, name+" "+r.why, span, cmd)
 	}
+}
+
+// moreCode is a variable that makes more code run.
+func (a *analyzer) moreCode(detail string, span shell.Span, cmd int) {
+	a.effect(Effect{Kind: Code, Detail: detail, Certain: true, Origin: Origin{Command: cmd, Span: span}})
 }
 
 // allows reports whether every word of a value is one that does no harm: `RUSTFLAGS='-D warnings'`.
@@ -69,7 +82,7 @@ func (r *envRule) allows(value string) bool {
 		return false
 	}
 	for word := range strings.FieldsSeq(value) {
-		if !slices.ContainsFunc(r.values, func(ok string) bool { return starMatch(ok, word) }) {
+		if !slices.ContainsFunc(r.values, func(ok string) bool { return kb.Match(ok, word) }) {
 			return false
 		}
 	}
@@ -98,22 +111,19 @@ func (a *analyzer) systemFirst(v *shell.Word) bool {
 		for _, home := range [...]string{"$HOME/", "${HOME}/", "~/", "$PWD/", "./"} {
 			dir = strings.TrimPrefix(dir, home)
 		}
-		if !hasWord(programDirs, dir, ' ') || strings.Count(a.an.Source, dir) > 1 || v.Known || strings.Contains(a.an.Source, "unset") {
+		if v.Known || !pathDirs().Has(dir) || strings.Count(a.an.Source, dir) > 1 || strings.Contains(a.an.Source, "unset") {
 			return false
 		}
 	}
 	return rest != value
 }
 
-// programDirs are where programs are installed, of the system, in a home or in a project.
-const programDirs = " /bin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin /usr/local/go/bin /opt/homebrew/bin go/bin .local/bin .cargo/bin .bun/bin .deno/bin .npm-global/bin .pyenv/bin .pyenv/shims .rbenv/bin .rbenv/shims .dotnet/tools node_modules/.bin .venv/bin venv/bin "
-
 // splitsLine reports whether an assignment only says at what `read` splits its line: `while IFS=, read -r a b`.
 func splitsLine(as *shell.Assign, c *shell.Command, s *shell.Script) bool {
 	if as.Name != "IFS" || len(c.Words) == 0 || !c.Words[0].Known || s == nil || s.Redefines(c.Words[0].Text) {
 		return false
 	}
-	return c.Words[0].Text == "read" || c.Words[0].Text == "mapfile" || c.Words[0].Text == "readarray"
+	return lineSplitters().Has(c.Words[0].Text)
 }
 
 // ownPlaces reports whether a value is a list of places inside the workspace.
@@ -141,7 +151,7 @@ func (c *call) listsVariables() bool {
 		return true
 	}
 	for i := range c.words[1:] {
-		if c.name == "set" || strings.ContainsAny(c.words[1+i].Text, "fF") {
+		if c.args[0].role == roleText || strings.ContainsAny(c.words[1+i].Text, "fF") {
 			return false
 		}
 	}
@@ -157,13 +167,7 @@ func (c *call) showVariable(w *shell.Word) {
 
 // tellingName reports whether a variable is called like a secret.
 func tellingName(name string) bool {
-	name = strings.ToUpper(name)
-	for _, secret := range [...]string{"KEY", "TOKEN", "SECRET", "PASS", "PWD_", "CRED", "AUTH", "COOKIE", "DATABASE_URL", "DSN", "CONN"} {
-		if strings.Contains(name, secret) {
-			return true
-		}
-	}
-	return false
+	return secretVariables().In(strings.ToUpper(name))
 }
 
 // prints looks for the variables that echo and printf show: `echo $API_KEY`, not `echo ${API_KEY:+set}`.
@@ -177,7 +181,7 @@ func (c *call) prints() {
 			}
 			rest = strings.TrimPrefix(rest[at+1:], "{")
 			end := 0
-			for end < len(rest) && (rest[end] == '_' || rest[end]|0x20 >= 'a' && rest[end]|0x20 <= 'z' || rest[end] >= '0' && rest[end] <= '9') {
+			for end < len(rest) && rest[end] < 0x80 && word.IsByte(rest[end]) {
 				end++
 			}
 			if after := rest[end:]; tellingName(rest[:end]) && !strings.HasPrefix(after, ":+") && !strings.HasPrefix(after, "+") {
@@ -235,11 +239,9 @@ func (t *envTable) find(name string) *envRule {
 
 func better(hit *envRule, list []*envRule, name string) *envRule {
 	for _, r := range list {
-		if starMatch(r.pattern, name) && (hit == nil || hit.harm && (!r.harm || len(r.values) > len(hit.values))) {
+		if kb.Match(r.pattern, name) && (hit == nil || hit.harm && (!r.harm || len(r.values) > len(hit.values))) {
 			hit = r
 		}
 	}
 	return hit
 }
-
-func envLookup(name string) *envRule { return kbEnv().find(name) }

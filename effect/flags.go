@@ -3,13 +3,14 @@ package effect
 import (
 	"strings"
 
+	"github.com/obstat/obstat/effect/internal/word"
 	"github.com/obstat/obstat/shell"
 )
 
 // flagWord reads the flag or flags in word i and returns the index of the last word used.
 func (c *call) flagWord(sp *spec, i, to int) int {
 	w := &c.words[i]
-	if sp.number != 0 && w.Known && allDigits(w.Text[1:]) {
+	if sp.number != 0 && w.Known && word.AllDigits(w.Text[1:]) {
 		c.met(&sp.flags[sp.number-1], nil, i)
 		return i
 	}
@@ -21,15 +22,6 @@ func (c *call) flagWord(sp *spec, i, to int) int {
 		return i
 	}
 	return c.shortWord(sp, i, to)
-}
-
-func allDigits(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return s != ""
 }
 
 // unlisted is a flag that the table of the program does not have: what it does, and whether the next
@@ -59,7 +51,7 @@ func (c *call) longWord(sp *spec, i, to int) int {
 	switch {
 	case f == nil && sp.style&styleDash != 0 && c.dashed(sp, i, name):
 		return i
-	case f == nil && c.name == "zip" && eq < 0 && w.Text[1] != '-':
+	case f == nil && sp.style&stylePairs != 0 && eq < 0 && w.Text[1] != '-':
 		return c.zipWord(sp, i, to)
 	case f == nil:
 		c.unlisted(i)
@@ -201,7 +193,7 @@ func (c *call) splitValue(w *shell.Word) {
 // splitsInto reports whether a word that is known only at run time may be several. `$(pwd)/x` is not where the directory has
 // a plain name.
 func (c *call) splitsInto(w *shell.Word) bool {
-	return w.Split && (!strings.HasPrefix(w.Raw, "$(pwd)") || strings.ContainsAny(w.Raw[len("$(pwd)"):], "$`*?[{") || c.f.dir == "" || !plain(c.f.dir) ||
+	return w.Split && (!strings.HasPrefix(w.Raw, "$(pwd)") || strings.ContainsAny(w.Raw[len("$(pwd)"):], "$`*?[{") || c.f.dir == "" || !word.Plain(c.f.dir) ||
 		c.f.script == nil || c.f.script.Redefines("pwd"))
 }
 
@@ -234,7 +226,9 @@ func (c *call) met(f *flag, val *shell.Word, at int) {
 	for i := range f.deeds {
 		c.mark(&f.deeds[i], at)
 	}
-	c.ended = c.ended || f.role == roleModule && val != nil && pythons(c.name) && lookup(val.Text) != nil // all that follows `python3 -m venv` is the module's
+	if f.role == roleModule && val != nil && pythons().Has(c.name) && c.a.dict.lookup(val.Text) != nil {
+		c.ended = true // all that follows `python3 -m venv` is the module's
+	}
 	s := seen{flag: f, at: at}
 	if val != nil {
 		s.val, s.has = *val, true
@@ -275,6 +269,12 @@ func (c *call) mark(d *deed, at int) {
 		c.recursive = true
 	case doesLinked:
 		c.linked = Linked
+	case doesRenames:
+		c.replaces = true
+	case doesFromInput:
+		c.fromInput = true
+	case doesInstead:
+		c.instead = true
 	case doesForce:
 		c.force = true
 	case doesDelete:

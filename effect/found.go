@@ -5,11 +5,39 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/obstat/obstat/effect/internal/git"
+	"github.com/obstat/obstat/effect/internal/search"
+	"github.com/obstat/obstat/effect/internal/word"
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
 )
 
-// foundHere gives what a search itself removes, as `find src -name '*.o' -delete` does, its place.
+// whyFound marks a word that find puts in the place of {}: a path below the start.
+const whyFound = "a file that was found"
+
+// found are the files that a search finds: `find src lib -name '*.o' -exec rm {} +`.
+type found struct {
+	known    bool
+	at       string   // directory that all lie below
+	starts   []string // the places that at is above, if they are all known
+	shape    string   // of at, if it is not known
+	name     string   // pattern of their names, "" if there is none
+	noLinks  bool     // none is a link: `find -type f`
+	noHidden bool     // none is hidden: `rg -l x`
+	all      bool     // hidden ones are among them: `find . -type f`
+	secret   bool     // one may be a secret, by its name or by where it lies
+}
+
+// places are where files are found: each place that a search begins at, or the one above all of them.
+func (f *found) places() []string {
+	if len(f.starts) < 2 || f.starts[0] == "" || f.shape != "" {
+		return []string{f.at}
+	}
+	return f.starts
+}
+
+// foundHere gives the files that a search itself removes, as `find src -name '*.o' -delete` does, their place.
 func (c *call) foundHere() {
 	for i := range c.a.an.Effects {
 		e := &c.a.an.Effects[i]
@@ -17,20 +45,20 @@ func (c *call) foundHere() {
 			continue
 		}
 		for _, i := range c.ops() {
-			if c.name == "git" { // `git clean -x dist`
+			if c.isGit() { // `git clean -x dist`
 				c.startsAt(&c.words[i])
 			}
 		}
-		if !c.hasFound {
-			c.startsAt(&shell.Word{Text: ".", Known: true})
+		if !c.found.known {
+			c.startsAt(here(c.words[0].Span))
 		}
-		if e.at = c.found; e.at == "" && c.foundShape != "" {
-			shape := c.foundShape
-			e.shape, e.bound, e.Recursive = &shape, true, true
+		if e.at = c.found.at; e.at == "" && c.found.shape != "" {
+			e.open(c.found.shape)
+			e.Recursive = true
 			continue
 		}
-		places := (&frame{found: or(e.at, "/"), starts: c.starts}).places()
-		e.at, e.name = places[0], nameFilter(c.words)
+		places := (&found{at: word.Or(e.at, "/"), starts: c.found.starts}).places()
+		e.at, e.name = places[0], c.a.dict.lister(c.words).Name(c.words)
 		for more, k := *e, 1; k < len(places); k++ {
 			more.at = places[k]
 			c.a.effect(more)
@@ -38,38 +66,27 @@ func (c *call) foundHere() {
 	}
 }
 
-// foundEffects adds an effect on what was found at each place that the search begins at.
-func (c *call) foundEffects(e *Effect) {
-	for _, at := range c.f.places() {
-		e.Path, e.Real, e.Recursive, e.name, e.Glob = at, at, true, c.f.foundName, hasGlob(at)
-		e.visible = c.f.noHidden && !e.Glob
-		c.foundFrom(e)
-		here := *e
-		if e.Where != "" { // in a container: `docker run -v .:/w -w /w alpine sh -c 'find | xargs cat'`
-			c.a.throughMounts(&here, &shell.Word{Text: at, Known: true}, &c.f)
-		}
-		c.a.effect(here)
-		if !c.f.noLinks {
-			c.a.foundLinks(&here)
-		}
-	}
-}
+// here is the working directory as a word.
+func here(at shell.Span) *shell.Word { return &shell.Word{Text: ".", Raw: ".", Known: true, Span: at} }
 
-// filesOnly reports whether a search passes links by: `find . -type f`, but not with an alternative or with -L, and `grep -r`.
-func filesOnly(words []shell.Word) bool {
-	files := words[0].Text == "rg" || words[0].Text == "grep" // which follow links only if they are told
-	for i := range words {
-		switch words[i].Text {
-		case "-type":
-			files = files || i+1 < len(words) && words[i+1].Known && words[i+1].Text == "f"
-		case "-L", "-follow", "-o", "-or", ",", "!", "-not", "--follow", "--dereference-recursive":
-			return false
+// foundEffects adds an effect on the files that were found at each place that the search begins at.
+func (c *call) foundEffects(e *Effect) {
+	from := &c.f.found
+	for _, at := range from.places() {
+		e.Path, e.Real, e.Recursive, e.name, e.Glob = at, at, true, from.name, word.HasGlob(at)
+		e.visible = from.noHidden && !e.Glob
+		if e.Path == "" && from.shape != "" {
+			e.open(from.shape)
 		}
-		if t := words[i].Text; words[0].Text == "grep" && len(t) > 1 && t[0] == '-' && t[1] != '-' && strings.Contains(t, "R") {
-			return false
+		one := *e
+		if e.Where != "" { // in a container: `docker run -v .:/w -w /w alpine sh -c 'find | xargs cat'`
+			c.a.throughMounts(&one, &shell.Word{Text: at, Known: true}, &c.f)
+		}
+		c.a.effect(one)
+		if !from.noLinks {
+			c.a.foundLinks(&one)
 		}
 	}
-	return files
 }
 
 // foundLinks adds the links in the very directory that is searched: of `find . -name 'env*' -exec cat {} +` a link to
@@ -92,145 +109,258 @@ func (a *analyzer) foundLinks(e *Effect) {
 	}
 }
 
-// findsAll reports whether a listing has files of every name, hidden ones, too: `find . -type f`, `ls -A`.
-func findsAll(words []shell.Word) bool {
-	find := words[0].Text == "find"
-	if !find && words[0].Text != "ls" {
-		return false
-	}
-	hidden := find
-	for i := range words[1:] {
-		switch t := words[1+i].Text; {
-		case !words[1+i].Known, find && (strings.HasSuffix(t, "name") || strings.HasSuffix(t, "path") || strings.HasSuffix(t, "regex")) && isFlag(t):
-			return false
-		case !find && len(t) > 1 && t[0] == '-' && t[1] != '-':
-			hidden = hidden || strings.ContainsAny(t, "aA")
-		}
-	}
-	return hidden
+// showers print all of a file, or much of it, and do not look for something in it.
+var showers = kb.Table("!shows")
+
+// showsProject reports whether all files of a directory are shown and it is the top of the project,
+// where its .env is, or above it.
+func (a *analyzer) showsProject(program string, from *found) bool {
+	return from.all && showers().Has(program) && a.holdsProject(from.at)
 }
 
-// showsAll reports whether a program prints all of a file, or much of it, and does not look for something in it.
-func showsAll(name string) bool {
-	return hasWord(" cat tac head tail less more bat batcat nl rev xxd od hexdump hd base64 base32 strings sed awk cut paste fold fmt tee ", name, ' ')
-}
-
-// holdsProject reports whether a directory is the top of the project, where its .env is, or above it.
+// holdsProject reports whether a directory is the top of the project or above it.
 func (a *analyzer) holdsProject(dir string) bool {
-	return dir != "" && (paths.Inside(dir, a.opts.Dir) || slices.ContainsFunc(a.opts.Roots, func(root string) bool { return paths.Inside(dir, root) }))
+	return dir != "" && (paths.Inside(dir, a.opts.Dir) ||
+		slices.ContainsFunc(a.opts.Roots, func(root string) bool { return paths.Inside(dir, root) }))
 }
 
-// searches reports whether the program looks into the files of a directory, and takes a pattern of
-// their names.
-func (c *call) searches() bool {
-	switch c.name {
-	case "grep", "egrep", "fgrep", "rg":
-		return true
-	}
-	return false
-}
-
-// hiddenGlob reports whether the first of some words begins a pattern for rg which hidden files may have, that are searched then:
-// `-g '*'`, `--glob=.env`. One for files like `*.ts` is not such a pattern.
-func hiddenGlob(words []shell.Word) bool {
-	t, glob := words[0].Text, ""
-	switch flag, value, attached := strings.Cut(t, "="); {
-	case (flag == "--glob" || flag == "--iglob") && attached:
-		glob = value
-	case (t == "-g" || t == "--glob" || t == "--iglob") && len(words) > 1:
-		glob = words[1].Text
-	case strings.HasPrefix(t, "-g"):
-		glob = strings.TrimPrefix(t[2:], "=")
-	}
-	if glob == "" || glob[0] == '!' {
+// visibleOnly reports whether a search passes hidden files by. `echo '!.env' > .ignore` makes rg show one.
+func (a *analyzer) visibleOnly(words []shell.Word) bool {
+	ignores := func(e Effect) bool { return e.Kind == Write && strings.HasSuffix(e.Raw, "ignore") }
+	if !a.dict.lister(words).VisibleOnly(words) {
 		return false
 	}
-	name := path.Base(glob)
-	ext := strings.TrimPrefix(name, "*.")
-	for part := range strings.SplitSeq(strings.Trim(ext, "{}"), ",") {
-		if ext != name && (len(part) > 4 || strings.EqualFold(part, "env") || !isWord(part)) {
+	return !strings.Contains(a.an.Source, "!") || !slices.ContainsFunc(a.an.Effects, ignores)
+}
+
+// listed returns an operand as a file that was found if a listing prints it, as in
+// `wc -l $(git ls-files '*.py')`.
+func (c *call) listed(w *shell.Word) *shell.Word {
+	if !w.Known && shell.IsName(w) && c.namesFile(w) { // `for f in *.go; do gofmt -l $f; done`
+		return &shell.Word{Text: w.Shape(), Raw: w.Raw, Span: w.Span, Known: true, Glob: true}
+	}
+	if w.Known || c.found.known {
+		return w
+	}
+	if words := c.lister(w); words == nil || !c.listedBy(words) {
+		return w
+	}
+	if inside, _ := printedBy(w); c.found.name == "" && strings.Contains(inside, "grep") {
+		list := shell.Parse(inside, &shell.Options{Lang: c.a.opts.Lang}).Commands
+		c.found.name = c.a.dict.searches().Extension(list[len(list)-1].Words)
+	}
+	c.f.found = c.found
+	c.f.found.all = c.found.all && c.found.name == ""
+	v := *w
+	v.Why = whyFound
+	return &v
+}
+
+// lister returns the command that lists files of which a word is one, nil if there is none.
+func (c *call) lister(w *shell.Word) []shell.Word {
+	if words := c.producer(w); c.a.dict.lister(words).Prints(words) {
+		return words
+	}
+	return nil
+}
+
+// noFlag reports whether a word is printed by a command which prints no flags: names below a directory that it is told,
+// or plain words, as `$(grep -rl x src)` and `$(go list ./... | grep -v e2e)`.
+func (c *call) noFlag(w *shell.Word) bool {
+	words := c.producer(w)
+	if words == nil {
+		return false
+	}
+	l := c.a.dict.lister(words)
+	if !l.Prints(words) {
+		_, ok := shell.PrintedBy(words)
+		return ok
+	}
+	starts := l.Starts(words)
+	maybeFlag := func(s shell.Word) bool { return !s.Known || s.Text == "" || s.Text[0] == '-' }
+	return l.Prefixed() && len(starts) > 0 && !slices.ContainsFunc(starts, maybeFlag)
+}
+
+// producer returns the command that prints the lines of which a word is one, where others behind it at most leave some out: of
+// `$(ls | head -5)` it is ls. It is nil if there is none.
+func (c *call) producer(w *shell.Word) []shell.Word {
+	inside, ok := printedBy(w)
+	if !ok || len(inside) > maxPattern {
+		return nil
+	}
+	s := shell.Parse(inside, &shell.Options{Lang: c.a.opts.Lang})
+	if len(s.Commands) == 0 || len(s.Gaps) > 0 {
+		return nil
+	}
+	column := false
+	for i := range s.Commands {
+		k := &s.Commands[i]
+		if len(k.Assigns) > 0 || slices.ContainsFunc(k.Redirects, notErrors) {
+			return nil
+		}
+		if i == 0 {
+			continue
+		}
+		first := !column && c.a.firstColumn(k.Words)
+		if k.Stdin != i-1 || k.Nest&shell.MixedStdin != 0 || !first && !c.a.dict.searches().Selects(k.Words) {
+			return nil
+		}
+		column = column || first
+	}
+	words := s.Commands[0].Words
+	if len(words) == 0 || c.f.script != nil && c.f.script.Redefines(path.Base(words[0].Text)) {
+		return nil
+	}
+	if column {
+		return c.a.dict.searches().Column(words)
+	}
+	return words
+}
+
+// printedBy returns the commands of which a word is a line that they print: `$(find .)`, or a variable that a loop sets to it.
+func printedBy(w *shell.Word) (string, bool) {
+	if inside, ok := strings.CutPrefix(w.Raw, "$("); ok {
+		return strings.CutSuffix(inside, ")")
+	}
+	name := strings.Trim(w.Raw, `"${}`)
+	if !word.IsName(name) || strings.Count(w.Raw, "$") != 1 || strings.Trim(w.Raw[:strings.IndexByte(w.Raw, '$')], `"`) != "" {
+		return "", false
+	}
+	return strings.CutPrefix(w.Why, shell.LineOf)
+}
+
+// firstColumn reports whether awk prints the first word of lines, and nothing else: `awk '/web/ {print $1}'`.
+func (a *analyzer) firstColumn(words []shell.Word) bool {
+	return len(words) == 2 && words[0].Known && words[1].Known && search.FirstColumn(words[1].Text) && a.dict.takes(words[0].Text, roleAwk)
+}
+
+// notErrors reports whether a redirect is more than `2>/dev/null`.
+func notErrors(r shell.Redirect) bool { return r.Fd != "2" || r.Target.Text != "/dev/null" }
+
+// printedInput returns the word that stands for each one that is piped in, if those are plain words which begin with no dash:
+// `docker ps -q | xargs docker stop`, `git branch --merged | grep -v main | xargs git branch -d`.
+func (c *call) printedInput() (shell.Word, bool) {
+	s := c.f.script
+	if !c.inScript() || s.Commands[c.f.at].Nest&shell.MixedStdin != 0 {
+		return shell.Word{}, false
+	}
+	at, column := s.Commands[c.f.at].Stdin, false
+	for range s.Commands {
+		if at < 0 || at >= len(s.Commands) || s.Commands[at].Nest&shell.MixedStdin != 0 || len(s.Commands[at].Assigns) > 0 {
+			return shell.Word{}, false
+		}
+		from := &s.Commands[at]
+		first := !column && c.a.firstColumn(from.Words)
+		if !first && !c.a.dict.searches().Selects(from.Words) || from.Stdin < 0 {
+			break
+		}
+		at, column = from.Stdin, column || first
+	}
+	words := s.Commands[at].Words
+	if column {
+		words = c.a.dict.searches().Column(words)
+	}
+	if len(words) == 0 || slices.ContainsFunc(s.Commands[at].Redirects, notErrors) || s.Redefines(words[0].Text) {
+		return shell.Word{}, false
+	}
+	if git.ListsBranches(words) {
+		words = git.Words("branch", "--show-current")
+	}
+	return shell.PrintedBy(words)
+}
+
+// lists reports whether a list of files is piped in, from a program that lists them. It
+// notes where they lie, and whether one of them may be a secret.
+func (c *call) lists() bool {
+	s := c.f.script
+	if !c.inScript() {
+		return false
+	}
+	name := ""
+	for at := c.f.at; ; {
+		from := s.Commands[at].Stdin
+		if from < 0 || from >= at || s.Commands[at].Nest&shell.MixedStdin != 0 || !c.a.afford(1) {
+			return false
+		}
+		words := s.Commands[from].Words
+		if c.listedBy(words) {
+			c.found.name = word.Or(c.found.name, name)
+			c.found.all = c.found.all && name == ""
 			return true
 		}
+		tables := c.a.dict.searches()
+		if !tables.Selects(words) || len(s.Commands[from].Assigns) > 0 || slices.ContainsFunc(s.Commands[from].Redirects, notErrors) || s.Redefines(words[0].Text) {
+			return false
+		}
+		at, name = from, word.Or(name, tables.Extension(words)) // `find dist -type f | sort | xargs md5sum`
 	}
-	return ext == name && (name[0] > 127 || !isWordByte(name[0]))
 }
 
-// writesIgnored reports whether an effect changes what rg passes by: `echo '!.env' > .ignore`.
-func writesIgnored(e Effect) bool { return e.Kind == Write && strings.HasSuffix(e.Raw, "ignore") }
-
-// visibleOnly reports whether a search passes hidden files by, as `rg` does unless it is told.
-func (a *analyzer) visibleOnly(words []shell.Word) bool {
-	if words[0].Text != "rg" || strings.Contains(a.an.Source, "!") && slices.ContainsFunc(a.an.Effects, writesIgnored) {
+// listedBy notes where the files lie that a command lists, if that is all it does.
+func (c *call) listedBy(words []shell.Word) bool {
+	l := c.a.dict.lister(words)
+	if !l.Prints(words) {
 		return false
 	}
-	for i := range words {
-		switch t := words[i].Text; {
-		case !words[i].Known, strings.HasPrefix(t, "--hid"), strings.HasPrefix(t, "--unr"), strings.HasPrefix(t, "--type-a"), strings.HasPrefix(t, "--ignore-f"), hiddenGlob(words[i:]):
+	c.found.name, c.found.noLinks, c.found.all = l.Name(words), l.FilesOnly(words), l.All(words)
+	c.found.noHidden = c.a.visibleOnly(words)
+	for i := range words[1:] {
+		if !words[1+i].Known {
 			return false
-		case len(t) > 1 && t[0] == '-' && t[1] != '-':
-			if at := strings.IndexAny(t, "u.ABCdEefgjMmrTt"); at > 0 && (t[at] == 'u' || t[at] == '.') { // the rest of `-g*.rs` is a value
-				return false
-			}
 		}
+		c.found.secret = c.found.secret || c.a.secretWord(&words[1+i])
+	}
+	starts := l.Starts(words)
+	for i := range starts {
+		c.startsAt(&starts[i])
+	}
+	if len(starts) == 0 {
+		c.startsAt(here(words[0].Span))
 	}
 	return true
 }
 
-// foundFrom gives a file that was found below a place that is not known what that looks like.
-func (c *call) foundFrom(e *Effect) {
-	if e.Path == "" && c.f.foundShape != "" {
-		shape := c.f.foundShape
-		e.shape, e.bound = &shape, true
+// secretWord reports whether a word names a secret, as a path or as a pattern.
+func (a *analyzer) secretWord(w *shell.Word) bool {
+	if e, ok := a.opts.Sensitive.Lookup(w.Text); ok && e.Secret {
+		return true
 	}
+	if !word.HasGlob(w.Text) {
+		return false
+	}
+	e, ok := a.glob(w.Text)
+	return ok && e.Secret
 }
 
-// nameFilter returns the one pattern of names that a search takes, "" if there are several or
-// none, or if they are turned round. Of find's words only those before the first action count,
-// and of a pattern without regard to case the letters are left open.
-func nameFilter(words []shell.Word) string {
-	name, find := "", words[0].Text == "find"
-	for i := 1; i < len(words); i++ {
-		t, value := words[i].Text, ""
-		switch {
-		case !words[i].Known, find && (t == "-o" || t == "-or" || t == ","):
-			return ""
-		case find && (t == "!" || t == "-not"): // which leaves less
-			if i++; i+1 < len(words) && isFlag(words[i].Text) && !isFlag(words[i+1].Text) {
-				i++
-			}
-			continue
-		case find && (t == "-delete" || strings.HasPrefix(t, "-exec") || strings.HasPrefix(t, "-ok") || strings.HasPrefix(t, "-print") || strings.HasPrefix(t, "-fprint")):
-			return name
-		case find && (t == "-name" || t == "-iname"), !find && (t == "-g" || t == "--glob" || t == "--include"):
-			if i++; i >= len(words) || !words[i].Known {
-				return ""
-			}
-			if value = words[i].Text; t == "-iname" {
-				value = strings.Map(openLetter, value)
-			}
-		case strings.HasPrefix(t, "--include="):
-			value = t[len("--include="):]
-		case words[0].Text == "git" && i > 1 && (words[1].Text == "ls-files" || words[1].Text == "diff" && words[i-1].Text == "--") && !isFlag(t):
-			value = t
-		case (words[0].Text == "fd" || words[0].Text == "fdfind") && (t == "-x" || t == "-X" || strings.HasPrefix(t, "--exec")):
-			return name
-		case words[0].Text == "fd" && (t == "-e" || t == "--extension") && i+1 < len(words) && words[i+1].Known:
-			i++
-			value = "*." + words[i].Text
-		default:
-			continue
-		}
-		if name != "" || strings.HasPrefix(value, "!") || strings.Contains(value, "/") {
-			return ""
-		}
-		name = value
+// startsAt is a place below which files are found. If secrets lie there, one of them may be found.
+func (c *call) startsAt(w *shell.Word) {
+	p := c.a.resolve(c.f.dir, w)
+	at, shape := word.Or(p.Real, p.Abs), w.Shape()
+	c.found.secret = c.found.secret || !w.Known || c.a.secretStart(w, &p)
+	switch {
+	case !w.Known && shape != "" && !strings.Contains(shape, shell.Unknown):
+		p = c.a.resolve(c.f.dir, &shell.Word{Text: shape, Known: true, Tilde: true})
+		at = word.Or(p.Real, p.Abs)
+	case !w.Known && w.Text != "" && shape != "":
+		at, c.found.shape = "", *c.a.shapeOf(w, c.f.dir)
+	case at == "" && w.Known:
+		c.found.shape = fromAnywhere(w.Text)
 	}
-	return name
+	if c.found.starts = append(c.found.starts, at); at == "" {
+		c.found.starts = []string{""} // one that is not known is among them
+	}
+	if c.found.known {
+		at = common(c.found.at, at)
+	}
+	c.found.at, c.found.known = at, true
 }
 
-func openLetter(r rune) rune {
-	if r|0x20 >= 'a' && r|0x20 <= 'z' {
-		return '?'
+// secretStart reports whether secrets lie at or below the place that a search begins at.
+func (a *analyzer) secretStart(w *shell.Word, p *paths.Path) bool {
+	if entry, ok := a.opts.Sensitive.Lookup(word.Or(word.Or(p.Real, p.Abs), p.Text)); ok && entry.Secret {
+		return true
 	}
-	return r
+	e := Effect{}
+	e.Path, e.Real, e.Raw = p.Abs, p.Real, w.Text
+	return w.Glob && a.secretWord(w) || a.below(&e)
 }

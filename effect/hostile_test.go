@@ -67,7 +67,7 @@ func hostile(size int) map[string]string {
 // programs is one command of every program that is known.
 func programs() string {
 	var b strings.Builder
-	for _, p := range Programs() {
+	for _, p := range knownPrograms() {
 		fmt.Fprintf(&b, "%s a b --x y\n", p)
 	}
 	return b.String()

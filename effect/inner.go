@@ -4,44 +4,33 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/obstat/obstat/effect/internal/word"
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/shell"
 )
 
 // inner analyses the command that this one runs.
 func (c *call) inner() {
-	for i := c.seenAt; i < len(c.a.seen); i++ {
-		if s := c.a.seen[i]; s.flag.role == roleExec && s.end == 0 {
-			c.gap(NotPlain, "an argument that runs something", &c.words[min(s.at, len(c.words)-1)])
-		} else if s.flag.role == roleExec {
-			if !c.hasFound {
-				c.startsAt(&shell.Word{Text: ".", Known: true})
-			}
-			c.foundName, c.noLinks, c.foundAll = nameFilter(c.words), filesOnly(c.words), findsAll(c.words)
-			c.wrap(c.fill(withPlace(c.words[s.at:s.end], c.spec), "{}", whyFound), false)
-		}
-	}
+	c.executed()
+	entry := c.entry.Text != "" || c.entry.Why != ""
 	if c.rest < 0 {
-		if c.entry.Text != "" || c.entry.Why != "" {
+		if entry {
 			c.wrap([]shell.Word{c.entry}, true)
 		}
 		return
 	}
-	place := 0
-	for place < len(c.args) && !runs(c.args[place].role) {
-		place++
-	}
 	words := c.words[c.rest:]
-	if c.entry.Text != "" || c.entry.Why != "" {
+	if entry {
 		words = append([]shell.Word{c.entry}, words...)
 	}
-	switch c.args[min(place, len(c.args)-1)].role {
+	place := slices.IndexFunc(c.args, func(o operand) bool { return runs(o.role) })
+	if place < 0 {
+		return
+	}
+	switch o := &c.args[place]; o.role {
 	case roleRun:
-		if c.name == "entr" { // which puts the name of the first file there
-			why := whyInput
-			if c.lists() {
-				why = whyFound
-			}
-			words = c.fill(words, "/_", why)
+		if o.lang != "" { // which stands for the name of the first file: `entr cat /_`
+			words = c.fill(words, o.lang, c.inputKind())
 		}
 		c.wrap(words, true)
 	case roleRunMore:
@@ -53,6 +42,34 @@ func (c *call) inner() {
 	case roleParallel:
 		c.parallel(words)
 	}
+}
+
+// executed analyses the commands of flags, on the files that a search finds: `find . -exec rm {} +`.
+func (c *call) executed() {
+	for i := c.seenAt; i < len(c.a.seen); i++ {
+		s := c.a.seen[i]
+		if s.flag.role != roleExec {
+			continue
+		}
+		if s.end == 0 {
+			c.gap(NotPlain, "an argument that runs something", &c.words[min(s.at, len(c.words)-1)])
+			continue
+		}
+		if !c.found.known {
+			c.startsAt(here(c.words[0].Span))
+		}
+		l := c.a.dict.lister(c.words)
+		c.found.name, c.found.noLinks, c.found.all = l.Name(c.words), l.FilesOnly(c.words), l.All(c.words)
+		c.wrap(c.fill(withPlace(c.words[s.at:s.end], c.spec), "{}", whyFound), false)
+	}
+}
+
+// inputKind says why a word that is read from standard input is not known: it is a file that was found, or anything.
+func (c *call) inputKind() string {
+	if c.lists() {
+		return whyFound
+	}
+	return whyInput
 }
 
 func runs(r role) bool {
@@ -73,14 +90,11 @@ func (c *call) wrap(words []shell.Word, transparent bool) {
 		return
 	}
 	f := c.f.inner(c.name, c.cmd)
-	f.secretNames = c.names
-	f.found = c.f.dir
-	if c.hasFound {
-		f.found = c.found
+	if f.found = c.found; !c.found.known {
+		f.found.at = c.f.dir
 	}
-	f.foundName, f.foundShape, f.starts, f.noLinks, f.noHidden, f.foundAll = c.foundName, c.foundShape, c.starts, c.noLinks, c.noHidden, c.foundAll
-	if w := c.place0(); w != "" {
-		f.where, f.dir = w, c.workdir
+	if c.contained() {
+		f.where, f.dir = "container", c.workdir
 	}
 	c.a.command(words, nil, &f)
 }
@@ -99,19 +113,14 @@ func harmlessDeeds(list []deed) bool {
 	return true
 }
 
-// place0 is where the inner command runs, if that is not this machine.
-func (c *call) place0() string {
-	for i := range c.spec.does {
-		if c.spec.does[i].tags.Has(Container) {
-			return "container"
-		}
-	}
-	return ""
+// contained reports whether the inner command runs in a container.
+func (c *call) contained() bool {
+	return slices.ContainsFunc(c.spec.does, func(d deed) bool { return d.tags.Has(Container) })
 }
 
 // runsCode reports whether a program runs the words that it is given as code.
-func runsCode(program string) bool {
-	s := lookup(program)
+func (d *dictionary) runsCode(program string) bool {
+	s := d.lookup(program)
 	return s == nil || s.stdin != nil || len(s.args) > 0 && (runs(s.args[0].role) || s.args[0].role == roleScript)
 }
 
@@ -127,16 +136,13 @@ func withPlace(words []shell.Word, s *spec) []shell.Word {
 
 // more adds what xargs reads from its input, or puts it in the place of -I's word.
 func (c *call) more(words []shell.Word) []shell.Word {
-	if in, ok := c.inputWords(); ok && !c.marks() && !runsCode(words[0].Text) {
+	if in, ok := c.inputWords(); ok && !c.marks() && !c.a.dict.runsCode(words[0].Text) {
 		for i := range in {
 			in[i].Span = words[len(words)-1].Span
 		}
 		return append(words[:len(words):len(words)], in...)
 	}
-	why := whyInput
-	if c.lists() {
-		why = whyFound
-	}
+	why := c.inputKind()
 	for i := range c.seen() {
 		s := &c.seen()[i]
 		if s.flag.role != roleMark || !s.has && !slices.ContainsFunc(words, func(w shell.Word) bool { return strings.Contains(w.Text, "{}") }) {
@@ -155,8 +161,13 @@ func (c *call) more(words []shell.Word) []shell.Word {
 		w.Span = words[len(words)-1].Span
 		return append(words[:len(words):len(words)], w)
 	}
-	out := append(words[:len(words):len(words)], shell.Word{Why: why, Raw: "{}", Split: true, Span: words[len(words)-1].Span}.WithShape(shell.Unknown))
-	return out
+	return withUnknown(words, why)
+}
+
+// withUnknown adds a word that stands for any number of words.
+func withUnknown(words []shell.Word, why string) []shell.Word {
+	w := shell.Word{Why: why, Raw: "{}", Split: true, Span: words[len(words)-1].Span}
+	return append(words[:len(words):len(words)], w.WithShape(shell.Unknown))
 }
 
 // replaced puts a text in the place of mark.
@@ -192,123 +203,6 @@ func (c *call) fill(words []shell.Word, mark, why string) []shell.Word {
 	return out
 }
 
-// lists reports whether what is piped in is a list of files from a program that lists them. It
-// notes where they lie, and whether one of them may be a secret.
-func (c *call) lists() bool {
-	s := c.f.script
-	if s == nil || c.f.at < 0 || c.f.at >= len(s.Commands) {
-		return false
-	}
-	name := ""
-	for at := c.f.at; ; {
-		from := s.Commands[at].Stdin
-		if from < 0 || from >= at || s.Commands[at].Nest&shell.MixedStdin != 0 || !c.a.afford(1) {
-			return false
-		}
-		words := s.Commands[from].Words
-		if c.listedBy(words) {
-			if c.foundName == "" {
-				c.foundName = name
-			}
-			c.foundAll = c.foundAll && name == ""
-			return true
-		}
-		if !selects(words) || len(s.Commands[from].Assigns) > 0 || slices.ContainsFunc(s.Commands[from].Redirects, notErrors) || s.Redefines(words[0].Text) {
-			return false
-		}
-		at, name = from, or(name, grepsFor(words)) // `find dist -type f | sort | xargs md5sum`
-	}
-}
-
-// listedBy notes where the files lie that a command lists, if that is all it does.
-func (c *call) listedBy(words []shell.Word) bool {
-	if !listing(words) {
-		return false
-	}
-	c.foundName, c.noLinks, c.noHidden, c.foundAll = nameFilter(words), filesOnly(words), c.a.visibleOnly(words), findsAll(words)
-	for i := range words[1:] {
-		if !words[1+i].Known {
-			return false
-		}
-		c.names = c.names || c.a.secretWord(&words[1+i])
-	}
-	starts := startsOf(words)
-	for i := range starts {
-		c.startsAt(&starts[i])
-	}
-	if len(starts) == 0 {
-		c.startsAt(&shell.Word{Text: ".", Known: true})
-	}
-	return true
-}
-
-// startsOf returns the places that a listing begins at: of find the words before its
-// expression, of grep those behind what it looks for.
-func startsOf(words []shell.Word) (out []shell.Word) {
-	find, skip := words[0].Text == "find", words[0].Text == "grep" || words[0].Text == "rg"
-	for i := range words[1:] {
-		switch w := &words[1+i]; {
-		case skip && (strings.HasPrefix(w.Text, "-e") || strings.HasPrefix(w.Text, "-f") || strings.HasPrefix(w.Text, "--reg") || strings.HasPrefix(w.Text, "--file")):
-			skip = false
-		case find && len(out) > 0 && (isFlag(w.Text) || w.Text == "(" || w.Text == "!"):
-			return out
-		case isFlag(w.Text), words[0].Text == "git":
-		case skip:
-			skip = false
-		default:
-			out = append(out, *w)
-		}
-	}
-	return out
-}
-
-// secretWord reports whether a word names a secret, as a path or as a pattern.
-func (a *analyzer) secretWord(w *shell.Word) bool {
-	if e, ok := a.opts.Sensitive.Lookup(w.Text); ok && e.Secret {
-		return true
-	}
-	if !strings.ContainsAny(w.Text, "*?[") {
-		return false
-	}
-	e, ok := a.glob(w.Text)
-	return ok && e.Secret
-}
-
-// startsAt is a place below which files are found. If secrets lie there, what is found may be
-// one of them.
-func (c *call) startsAt(w *shell.Word) {
-	p := c.a.resolve(c.f.dir, w)
-	e := Effect{Path: p.Abs, Real: p.Real, Raw: w.Text}
-	if entry, ok := c.a.opts.Sensitive.Lookup(or(or(p.Real, p.Abs), p.Text)); ok && entry.Secret || !w.Known || w.Glob && c.a.secretWord(w) || c.a.below(&e) {
-		c.names = true
-	}
-	at, shape := or(p.Real, p.Abs), w.Shape()
-	switch {
-	case !w.Known && shape != "" && !strings.Contains(shape, shell.Unknown):
-		p = c.a.resolve(c.f.dir, &shell.Word{Text: shape, Known: true, Tilde: true})
-		at = or(p.Real, p.Abs)
-	case !w.Known && w.Text != "" && shape != "":
-		at, c.foundShape = "", *c.a.shapeOf(w, c.f.dir)
-	case at == "" && w.Known:
-		c.foundShape = fromAnywhere(w.Text)
-	}
-	if c.starts = append(c.starts, at); at == "" {
-		c.starts = []string{""} // one that is not known is among them
-	}
-	if c.hasFound {
-		at = common(c.found, at)
-	}
-	c.found, c.hasFound = at, true
-}
-
-// places are where files are found: each place that a search begins at, or what is above all of them.
-func (f *frame) places() []string {
-	if len(f.starts) < 2 || f.starts[0] == "" || f.foundShape != "" {
-		return []string{f.found}
-	}
-	return f.starts
-}
-
 // joined analyses words that a shell puts together again, here or on another machine.
 func (c *call) joined(words []shell.Word, where string) {
 	cmd := &c.a.an.Commands[c.cmd]
@@ -325,14 +219,14 @@ func (c *call) joined(words []shell.Word, where string) {
 		b.WriteString(words[i].Text)
 	}
 	f := c.f.inner(c.name, c.cmd)
-	f.where, f.host = or(where, f.where), or(c.host, f.host)
-	if where != "" && thisMachine(c.host) {
+	f.where, f.host = word.Or(where, f.where), word.Or(c.container.host, f.host)
+	if where != "" && thisMachine(c.container.host) {
 		f.where, f.dir = c.f.where, c.a.resolve("", &shell.Word{Text: "~", Known: true, Tilde: true}).Abs // where a login begins
 	}
 	f.pin, f.pinned = c.f.span(shell.Span{Start: words[0].Span.Start, End: words[len(words)-1].Span.End}), true
 	from := len(c.a.an.Effects)
 	c.a.script(b.String(), &f)
-	if c.name == "git" && c.f.dir != "" { // `git submodule foreach 'cat ../.env'` runs in each of them
+	if c.isGit() && c.f.dir != "" { // `git submodule foreach 'cat ../.env'` runs in each of them
 		c.a.alsoFrom(c.f.dir+"/submodule", &f, from)
 	}
 }
@@ -347,8 +241,8 @@ func (c *call) shellText(w *shell.Word) {
 	}
 	c.a.an.Commands[c.cmd].Wrapper = true
 	f := c.f.inner(c.name, c.cmd)
-	if w := c.place0(); w != "" {
-		f.where = w
+	if c.contained() {
+		f.where = "container"
 	}
 	c.nest(&f, w)
 	c.a.script(w.Text, &f)
@@ -364,8 +258,9 @@ func (c *call) nest(f *frame, w *shell.Word) {
 	f.shift = c.f.shift + w.Span.Start + at
 }
 
-// scriptFile is a file or module that is run: seen by name, not looked into.
-func (c *call) scriptFile(r role, w *shell.Word) {
+// scriptFile is a file or module that is run: seen by name, not looked into. The files of a module, and of a
+// directory that is run, are in the knowledge base: of `python3 -m a` it is a.py.
+func (c *call) scriptFile(r role, files string, w *shell.Word) {
 	if r == roleScript && (w.Text == "-" || w.Text == "/dev/stdin") && w.Known {
 		if c.spec.stdin != nil {
 			c.standardInput(c.spec.stdin)
@@ -376,23 +271,26 @@ func (c *call) scriptFile(r role, w *shell.Word) {
 	}
 	e := c.newEffect(Code, w)
 	e.Detail, e.Tags = "runs "+w.Text, Script
+	name := w.Text
 	if r == roleModule {
 		c.module(w)
+		name = strings.ReplaceAll(name, ".", "/") // `python -m a.b`
 	}
-	switch {
-	case !w.Known && c.f.script != nil && c.f.script.PrintsSetup(w.Raw): // `source <(kubectl completion bash)`
-	case !w.Known:
-		c.gap(DynamicCode, "which code is run is known only at run time", w)
-	case r == roleModule:
-		for _, file := range [...]string{".py", "/__main__.py", "/__init__.py"} { // `python -m a.b`
-			c.alsoStarts(strings.ReplaceAll(w.Text, ".", "/")+file, w)
+	if !w.Known {
+		if c.f.script == nil || !c.f.script.PrintsSetup(w.Raw) { // not `source <(kubectl completion bash)`
+			c.gap(DynamicCode, "which code is run is known only at run time", w)
 		}
-	case r == roleScript:
+		c.a.effect(e)
+		return
+	}
+	if r == roleScript {
 		c.place(&e, w)
 		c.a.starts(w, c.words, c.name, c.cmd, &c.f)
-		if c.spec.stdin != nil && c.spec.stdin.lang == "JavaScript" {
-			c.alsoStarts(w.Text+"/index.js", w) // `node .`
-		}
+	}
+	for file := range strings.FieldsSeq(files) {
+		c.alsoStarts(name+file, w)
+	}
+	if r == roleScript {
 		if !processSubst(w) {
 			c.readFile(w, false)
 		}
@@ -401,53 +299,43 @@ func (c *call) scriptFile(r role, w *shell.Word) {
 		}
 	}
 	c.a.effect(e)
-	if w.Text == "inplace" && strings.HasSuffix(c.name, "awk") {
+	if w.Text == "inplace" && c.root.args[0].role == roleAwk {
 		c.inPlace = true // `awk -i inplace '{ print }' f`
 	}
 }
 
-// unless is text that does no harm unless it has one of some words; env, $ENV, e and E print the
-// environment, in jq and in ps. `.env` is a field.
+var environmentWords = kb.Table("!environment-words")
+
+// unless is text that does no harm unless it has one of some words; some of those print the
+// environment: `$ENV` in jq. `.env` is a field.
 func (c *call) unless(words string, w *shell.Word) {
 	if shell.IsNumber(w) {
 		return
 	}
-	for word := range strings.SplitSeq(words, "|") {
-		if w.Known && !hasStart(w.Text, word) {
+	for harm := range strings.SplitSeq(words, "|") {
+		if w.Known && !hasStart(w.Text, harm) {
 			continue
 		}
-		switch word {
-		case "env", "$ENV", "e", "E":
-			c.environ(w)
-		default:
+		if !environmentWords().Has(harm) {
 			c.code("", w)
 			return
 		}
+		c.environ(w)
 	}
 }
 
 // hasStart reports whether text has a word, at the beginning of a name unless that is one letter.
-func hasStart(text, word string) bool {
+func hasStart(text, start string) bool {
 	for from := 0; ; {
-		i := strings.Index(text[from:], word)
+		i := strings.Index(text[from:], start)
 		if i < 0 {
 			return false
 		}
 		at := from + i
-		if at == 0 || len(word) == 1 || !isWordByte(text[at-1]) && text[at-1] != '.' && text[at-1] != '"' {
+		if at == 0 || len(start) == 1 || !word.IsByte(text[at-1]) && text[at-1] != '.' && text[at-1] != '"' {
 			return true
 		}
 		from = at + 1
-	}
-}
-
-// code is code in another language: beyond what only computes and prints, it is not looked into.
-func (c *call) code(lang string, w *shell.Word) {
-	e := c.newEffect(Code, w)
-	e.Detail, e.Tags = or(lang, "inline")+" code", Inline
-	c.a.effect(e)
-	if !c.inline(lang, w) {
-		c.gap(InlineCode, "code that is not looked into", w)
 	}
 }
 
@@ -478,7 +366,7 @@ func (c *call) parallel(words []shell.Word) {
 // plainWords reports whether a shell would read the words, joined, as the same words again.
 func plainWords(words []shell.Word) bool {
 	for i := range words {
-		if t := words[i].Text; !words[i].Known || !plain(strings.ReplaceAll(t, "{", "")) && t != "{}" {
+		if t := words[i].Text; !words[i].Known || !word.Plain(strings.ReplaceAll(t, "{", "")) && t != "{}" {
 			return false
 		}
 	}

@@ -142,7 +142,7 @@ func (b *labBench) runAll(lines []string) (out []*observed) {
 // labPrograms returns the programs of the knowledge base that the root has.
 func labPrograms(t *testing.T) (out []string) {
 	only := strings.Split(*labOnly, ",")
-	for _, name := range Programs() {
+	for _, name := range knownPrograms() {
 		if *labOnly != "" && !slices.Contains(only, name) {
 			continue
 		}

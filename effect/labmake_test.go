@@ -21,7 +21,7 @@ var labValue = map[role]string{
 // alone, bundled and in pairs. Values that the table calls text are also tried as a program and
 // as a file, which shows flags that run or write what they are given.
 func labLines(name string, most int) []string {
-	s := lookup(name)
+	s := builtin.lookup(name)
 	if s == nil {
 		return nil
 	}

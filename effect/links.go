@@ -4,6 +4,9 @@ import (
 	"path"
 	"strings"
 
+	"github.com/obstat/obstat/effect/internal/left"
+	"github.com/obstat/obstat/effect/internal/word"
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
 )
@@ -16,14 +19,55 @@ type globOptions struct {
 	cases bool // a letter also stands for the other case
 }
 
-// globs returns how patterns are read; the text is searched once.
-func (a *analyzer) globs() globOptions {
-	if !a.globbing.known {
-		a.globbing = globOptions{known: true, stars: strings.Contains(a.an.Source, "globstar"),
-			dots:  strings.Contains(a.an.Source, "dotglob") || strings.Contains(a.an.Source, "GLOB"),
-			cases: strings.Contains(a.an.Source, "nocaseglob") || strings.Contains(a.an.Source, "GLOB")}
+// globbing returns how patterns are read; the text is searched once.
+func (a *analyzer) globbing() globOptions {
+	if !a.globs.known {
+		said := func(option string) bool { return strings.Contains(a.an.Source, option) }
+		variable := said("GLOB")
+		a.globs = globOptions{known: true, stars: said("globstar"), dots: said("dotglob") || variable, cases: said("nocaseglob") || variable}
 	}
-	return a.globbing
+	return a.globs
+}
+
+var (
+	linkers  = kb.Table("!links")
+	mounters = kb.Table("!mounts")
+)
+
+// linksTo notes the links that `ln`, `cp -l` or a mount makes: the last operand is a name for each of the others, or a
+// directory that they get one in.
+func (c *call) linksTo(ops []int) {
+	if len(ops) == 0 || c.f.where != "" || c.a.opts.FS == nil {
+		return
+	}
+	mount := len(ops) == 2 && c.linked == 0 && mounters().Has(c.name) // `mount --bind . /mnt`
+	if !mount && (c.linked == 0 || !linkers().Has(c.name)) {
+		return
+	}
+	l, ok := c.a.opts.FS.(*left.Links)
+	if !ok {
+		l = &left.Links{FS: c.a.opts.FS, To: map[string]string{}}
+	}
+	name := *here(c.words[0].Span)
+	if len(ops) > 1 {
+		name, ops = c.words[ops[len(ops)-1]], ops[:len(ops)-1]
+	}
+	at := c.a.resolve(c.f.dir, &name).Abs
+	for _, i := range ops {
+		to := c.words[i]
+		if at == "" || !name.Known || !to.Known || !c.a.afford(len(l.To)) {
+			return
+		}
+		p := at
+		if len(ops) > 1 || !mount && l.FS.IsDir(at) {
+			p = path.Join(at, path.Base(to.Text))
+		}
+		if to.Tilde || c.args[0].role != roleList { // a hard link is found from where the command runs
+			to.Text = c.a.resolve(c.f.dir, &to).Abs
+		}
+		l.To[p] = to.Text
+	}
+	c.a.opts.FS = l
 }
 
 // throughLinks adds, for a shell pattern, an effect for each link that it may stand for or lead
@@ -44,7 +88,7 @@ func (a *analyzer) throughLinks(e *Effect) {
 // link is known.
 func (a *analyzer) linksBelow(e *Effect, fs paths.Lister, dir, pattern string) bool {
 	name, rest, deeper := strings.Cut(pattern, "/")
-	if !hasGlob(name) {
+	if !word.HasGlob(name) {
 		at := path.Join(dir, name)
 		if !a.afford(1) {
 			return false
@@ -70,7 +114,7 @@ func (a *analyzer) linksBelow(e *Effect, fs paths.Lister, dir, pattern string) b
 	if name == "**" && deeper && !a.linksBelow(e, fs, dir, rest) {
 		return false
 	}
-	tree := name == "**" && a.globs().stars
+	tree := name == "**" && a.globbing().stars
 	for _, d := range dirs {
 		at := path.Join(dir, d)
 		if !deeper && !tree || !set.Has(d) || !a.opts.FS.IsDir(at) {
@@ -97,9 +141,9 @@ func (a *analyzer) throughLink(e *Effect, fs paths.Lister, link, rest string) bo
 		}
 	}
 	more.Real = (paths.Resolver{FS: a.opts.FS}).Literal(more.Path).Real
-	more.Glob, more.Certain = hasGlob(more.Path), false
+	more.Glob, more.Certain = word.HasGlob(more.Path), false
 	a.classify(&more, more.Path, more.Glob)
-	a.classify(&more, or(more.Real, more.Path), more.Glob)
+	a.classify(&more, more.real(), more.Glob)
 	more.Harmless = more.Harmless && !more.Secret
 	a.effect(more)
 	return true
@@ -107,8 +151,9 @@ func (a *analyzer) throughLink(e *Effect, fs paths.Lister, link, rest string) bo
 
 // anyLink is throughLinks for a directory of which not every link is known: a link may lead anywhere.
 func (a *analyzer) anyLink(e *Effect) {
-	more, shape := *e, shell.Unknown
-	more.Path, more.Real, more.shape, more.bound, more.Glob, more.Certain = "", "", &shape, true, false, false
+	more := *e
+	more.Path, more.Real, more.Glob, more.Certain = "", "", false, false
+	more.open(shell.Unknown)
 	a.effect(more)
 	a.gap(DynamicOperand, "a pattern in a directory with more links than are looked at, or that cannot be read", e.Span, e.Command)
 }

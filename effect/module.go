@@ -1,36 +1,58 @@
 package effect
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/obstat/obstat/effect/internal/word"
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/shell"
 )
 
-// module is a module of Python: what `pip install x` does, `python3 -m pip install x` does, too.
+var (
+	pythons     = kb.Table("!pythons")
+	unpackers   = kb.Table("!unpacks")
+	unpacksNone = kb.Table("!unpacks-not")
+)
+
+// module is a module of Python: `python3 -m pip install x` does all that `pip install x` does.
 func (c *call) module(w *shell.Word) {
-	if w.Text == "zipfile" || w.Text == "tarfile" {
-		c.unpacks()
+	if unpackers().Has(w.Text) {
+		c.unpacks(w.Text)
 	}
 	name := strings.ReplaceAll(w.Text, "_", "-")
-	sp := lookup(name)
-	if sp == nil || !w.Known || sp.style&styleBuiltin != 0 || !pythons(c.name) || pythons(name) {
+	sp := c.a.dict.lookup(name)
+	if sp == nil || !w.Known || sp.style&styleBuiltin != 0 || !pythons().Has(c.name) || pythons().Has(name) {
 		return
 	}
-	for i := 1; i < len(c.words); i++ {
-		if t := c.words[i].Text; t != w.Text && t != "-m"+w.Text {
-			continue
-		}
-		words := append([]shell.Word{*w}, c.words[i+1:]...)
-		text, _, _ := canonical(words, "")
-		c.a.an.Commands[c.cmd].Alts = append(c.a.an.Commands[c.cmd].Alts, text)
-		as := call{a: c.a, f: c.f, words: words, cmd: c.cmd, name: name, spec: sp, root: sp, rest: -1, seenAt: len(c.a.seen), opsAt: len(c.a.ops)}
-		as.run()
-		c.a.seen, c.a.ops = c.a.seen[:as.seenAt], c.a.ops[:as.opsAt]
+	at := slices.IndexFunc(c.words[1:], func(t shell.Word) bool { return t.Text == w.Text || t.Text == "-m"+w.Text })
+	if at < 0 {
 		return
 	}
+	words := append([]shell.Word{*w}, c.words[at+2:]...)
+	text, _, _ := canonical(words, "")
+	c.a.an.Commands[c.cmd].Alts = append(c.a.an.Commands[c.cmd].Alts, text)
+	as := c.a.newCall(words, name, sp, c.cmd, &c.f)
+	as.run()
+	c.a.seen, c.a.ops = c.a.seen[:as.seenAt], c.a.ops[:as.opsAt]
 }
 
-// pythons reports whether a program runs modules of Python.
-func pythons(name string) bool {
-	return strings.HasPrefix(name, "python") || strings.HasPrefix(name, "pypy") || name == "uv"
+// unpacks is `python3 -m zipfile -e x.zip dir`: files of any name appear in the directory.
+func (c *call) unpacks(module string) {
+	at, operands := c.f.dir, 0
+	for i := range c.words {
+		switch t := c.words[i].Text; {
+		case t == module:
+			operands = 1
+		case unpacksNone().Has(t):
+			return
+		case operands > 0 && !word.IsFlag(t):
+			if operands++; operands == 3 {
+				at = c.realPath(&c.words[i])
+			}
+		}
+	}
+	e := c.own(Write, "extracted files", Contents)
+	e.Unnamed, e.at = true, at
+	c.a.effect(e)
 }

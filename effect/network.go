@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -107,14 +108,12 @@ func (c *call) data(r role, w *shell.Word) {
 	c.a.effect(e)
 }
 
+var httpReads = kb.Table("!http-reads")
+
 // method is an HTTP method: all but a few change something.
 func (c *call) method(w *shell.Word) {
-	if w.Known {
-		switch strings.ToUpper(w.Text) {
-		case "GET", "HEAD", "OPTIONS":
-			c.readMethod = true
-			return
-		}
+	if w.Known && httpReads().Has(strings.ToUpper(w.Text)) {
+		return
 	}
 	e := c.newEffect(Connect, w)
 	e.Detail = strings.ToUpper(w.Text)

@@ -20,8 +20,8 @@ func (a *analyzer) nameField(tool *Tool, v any) {
 		if name = path.Base(strings.TrimSuffix(name, "/")); strings.Trim(name, "*") == "" || name == "." {
 			name = "*"
 		}
-		if a.an.names = append(a.an.names, name); strings.HasPrefix(p, "!") {
-			a.an.names = nil // all others
+		if a.names = append(a.names, name); strings.HasPrefix(p, "!") {
+			a.names = nil // all others
 			return
 		}
 		e, hit := a.opts.Sensitive.Lookup(name)
@@ -29,7 +29,9 @@ func (a *analyzer) nameField(tool *Tool, v any) {
 			e, hit = a.glob(name)
 		}
 		if hit && e.Secret {
-			a.effect(Effect{Kind: Read, Raw: p, Program: tool.Name, Command: -1, Sensitive: e.Class, Secret: true, Glob: true})
+			read := tool.effect(Read, p)
+			read.Certain, read.Sensitive, read.Secret, read.Glob = false, e.Class, true, true
+			a.effect(read)
 		}
 	}
 }
@@ -57,7 +59,7 @@ func alternatives(p string) []string {
 
 // nameEffects gives what a search by name reads these names.
 func (a *analyzer) nameEffects() {
-	if len(a.an.names) == 0 {
+	if len(a.names) == 0 {
 		return
 	}
 	for i := range a.an.Effects {
@@ -65,8 +67,8 @@ func (a *analyzer) nameEffects() {
 		if e.Kind != Read || !e.Recursive {
 			continue
 		}
-		a.an.Effects[i].name = a.an.names[0]
-		for _, name := range a.an.names[1:] {
+		a.an.Effects[i].name = a.names[0]
+		for _, name := range a.names[1:] {
 			e.name = name
 			a.effect(e)
 		}
@@ -151,7 +153,9 @@ func (a *analyzer) otherText(tool *Tool, key, v string) {
 	case strings.Contains(v, "://"):
 		if strings.IndexByte(v, ' ') < 0 {
 			_, host := urlHost(v)
-			a.effect(Effect{Kind: Connect, Raw: v, Host: host, Program: tool.Name, Command: -1})
+			e := tool.effect(Connect, v)
+			e.Host, e.Certain = host, false
+			a.effect(e)
 		}
 	case pathKey(key) || !textKey(key) && a.pathText(v):
 		a.otherPath(tool, v)

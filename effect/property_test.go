@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/obstat/obstat/effect/internal/word"
 )
 
 // disguises change how a command is written, not what it does, or run something harmless
@@ -33,7 +35,7 @@ var disguises = map[string]func(string) string{
 		return "'" + name + "' " + rest
 	},
 	"split name": func(c string) string {
-		if len(c) < 2 || !isWordByte(c[0]) || !isWordByte(c[1]) || c[0] >= 0x80 {
+		if len(c) < 2 || !word.IsByte(c[0]) || !word.IsByte(c[1]) || c[0] >= 0x80 {
 			return c
 		}
 		return c[:1] + "''" + c[1:]

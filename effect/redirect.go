@@ -3,6 +3,7 @@ package effect
 import (
 	"strings"
 
+	"github.com/obstat/obstat/effect/internal/word"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -27,10 +28,12 @@ func (a *analyzer) redirect(r *shell.Redirect, cmd int, f *frame) {
 			kind = Read
 		}
 	}
-	if w.Known && kind == Write && a.sink(w.Text) || processSubst(w) {
+	if w.Known && kind == Write && sink(w.Text) || processSubst(w) {
 		return
 	}
-	e := Effect{Kind: kind, Raw: w.Text, shape: a.shapeOf(w, f.dir), bound: w.Bound, Command: cmd, Span: f.span(r.Span), Certain: w.Known, Detail: "redirect", Tags: Redirect, Where: f.where, Host: f.host}
+	e := f.effect(kind, w.Text, f.span(r.Span), cmd)
+	e.Detail, e.Tags, e.Certain = "redirect", Redirect, w.Known
+	e.shape, e.bound = a.shapeOf(w, f.dir), w.Bound
 	switch {
 	case !w.Known:
 		a.gap(DynamicOperand, "where the redirection leads is known only at run time", f.span(w.Span), cmd)
@@ -52,5 +55,5 @@ func (a *analyzer) redirect(r *shell.Redirect, cmd int, f *frame) {
 
 // descriptor reports whether the target of a duplication is a descriptor: 1, 2-, -.
 func descriptor(s string) bool {
-	return s == "-" || allDigits(strings.TrimSuffix(s, "-"))
+	return s == "-" || word.AllDigits(strings.TrimSuffix(s, "-"))
 }

@@ -1,48 +1,34 @@
 package effect
 
 import (
-	"path"
 	"slices"
 	"strings"
 
-	"github.com/obstat/obstat/paths"
+	"github.com/obstat/obstat/effect/internal/git"
+	"github.com/obstat/obstat/effect/internal/word"
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/shell"
 )
 
 // whyInput marks a word that xargs reads.
 const whyInput = "read from standard input"
 
-// whyFound marks a word that find puts in the place of {}: a path below the start.
-const whyFound = "a file that was found"
-
-// settle turns what was met into effects.
+// settle turns the flags and operands that were met into effects.
 func (c *call) settle() {
 	before := len(c.a.an.Effects)
 	if c.settleFlags() {
 		return
 	}
-	ops := c.ops()
-	does := c.spec.does
-	switch {
-	case c.read != nil:
-		does = nil
-		c.deed(c.read)
-	case c.spec.few >= 0 && c.rest < 0 && len(ops) <= c.spec.few && !c.harmful() && !c.splits():
-		does = c.spec.fewer
-	}
-	for i := range does {
-		c.taken = c.taken || does[i].verb == doesDelete && does[i].tags.Has(Taken)
-		if !does[i].tags.Has(Patch) || !c.patched() {
-			c.deed(&does[i])
-		}
-	}
-	operands := len(c.a.an.Effects)
-	c.recursive = c.recursive || c.name == "git" && c.flagged(" --no-index ")
+	c.deeds()
+	ops, operands := c.ops(), len(c.a.an.Effects)
+	c.recursive = c.recursive || c.isGit() && c.gave(git.Untracked) // `git diff --no-index a b`
 	c.operands(ops)
 	c.filled(before)
 	c.linksTo(ops)
 	c.copiesTree(ops)
-	c.namedByInput()
+	if c.fromInput {
+		c.namedByInput()
+	}
 	for i := before; i < len(c.a.an.Effects) && c.into != ""; i++ {
 		if e := &c.a.an.Effects[i]; e.Unnamed && e.Tags.Has(Contents) && e.Command == c.cmd && e.Where == "" {
 			e.at = c.into
@@ -55,8 +41,26 @@ func (c *call) settle() {
 	inside := len(c.a.an.Effects)
 	c.inner()
 	c.exported(inside)
-	if c.spec.stdin != nil && len(ops) <= c.spec.stdinAt() && c.rest < 0 && !c.overArgs && !c.idle {
-		c.standardInput(c.spec.stdin)
+	if in := c.spec.stdin; in != nil && len(ops) <= c.spec.stdinAt() && c.rest < 0 && !c.overArgs && !c.idle {
+		c.standardInput(in)
+	}
+}
+
+// deeds emits the effects of the program's verbs, or of those that hold instead.
+func (c *call) deeds() {
+	does := c.spec.does
+	switch few := c.spec.few >= 0 && c.rest < 0 && len(c.ops()) <= c.spec.few; {
+	case c.read != nil:
+		does = nil
+		c.deed(c.read)
+	case few && !c.harmful() && !c.splits():
+		does = c.spec.fewer
+	}
+	for i := range does {
+		c.taken = c.taken || does[i].verb == doesDelete && does[i].tags.Has(Taken)
+		if !does[i].tags.Has(Patch) || !c.patched() {
+			c.deed(&does[i])
+		}
 	}
 }
 
@@ -156,12 +160,12 @@ func (c *call) worksIn(w *shell.Word) {
 	c.listFile(w)
 	if s := w.Shape(); !w.Known && s != "" && !strings.Contains(s, shell.Unknown) {
 		p := c.a.resolve(c.f.dir, &shell.Word{Text: s, Known: true, Tilde: true})
-		c.into = or(p.Real, p.Abs) // what it may well be
+		c.into = word.Or(p.Real, p.Abs) // what it may well be
 	}
 	c.f.dir = c.a.chdir(c.f.dir, w)
 	c.moved = w.Text
-	if len(c.a.writes) > 0 { // `npm --prefix web run x` runs what is in web/package.json
-		for file := range strings.FieldsSeq(codeOf(c.name)) {
+	if len(c.a.left.writes) > 0 { // `npm --prefix web run x` runs what is in web/package.json
+		for _, file := range codeFiles()[c.name] {
 			c.alsoStarts(file, w)
 		}
 	}
@@ -180,61 +184,35 @@ func (c *call) dirAt(i int) string {
 
 // deed emits the effect of a verb.
 func (c *call) deed(d *deed) {
-	e := Effect{Program: c.name, Detail: d.detail, Tags: d.tags, Command: c.cmd, Span: c.span(), Certain: true, Where: c.f.where, Host: c.f.host, Harmless: c.dry}
+	if c.deedOnFile(d) {
+		return
+	}
+	e := c.own(d.verb.kind(), d.detail, d.tags)
+	e.Certain, e.Harmless = true, c.dry
 	switch d.verb {
 	case doesQuery:
-		e.Kind, e.Harmless = Connect, true
-		if e.Detail == "" {
-			e.Detail = "query"
-		}
-	case doesConnect:
-		e.Kind = Connect
+		e.Harmless, e.Detail = true, word.Or(e.Detail, "query")
 	case doesCredential:
-		e.Kind, e.Detail, e.Secret, e.Harmless = Connect, "credential", true, false
-	case doesWrite:
-		e.Kind = Write
-	case doesDelete:
-		e.Kind = Delete
-	case doesSystem:
-		e.Kind = System
+		e.Detail, e.Secret, e.Harmless = "credential", true, false
 	case doesCode:
-		e.Kind, e.Harmless = Code, false
+		e.Harmless = false
 	case doesOpaque:
-		e.Kind, e.Harmless = Code, false
-		c.a.gap(InlineCode, or(d.detail, "runs code that cannot be seen"), c.span(), c.cmd)
+		e.Harmless = false
+		c.a.gap(InlineCode, word.Or(d.detail, "runs code that cannot be seen"), c.span(), c.cmd)
 	case doesRepo:
 		why := c.distrust()
 		if why == "" {
 			c.a.note = "the repository's configuration can make it run programs; the workspace is trusted"
 			return
 		}
-		e.Kind, e.Detail, e.Certain, e.Harmless = Code, "the repository's configuration can make it run programs, and "+why, false, false
+		e.Detail, e.Certain, e.Harmless = "the repository's configuration can make it run programs, and "+why, false, false
 	case doesEnviron:
 		if !c.listsVariables() {
 			return
 		}
-		e.Kind, e.Sensitive, e.Secret, e.Harmless = Read, "environment", true, false
-	case doesLoads:
-		if strings.HasPrefix(c.name, "dotenv") && c.flagged(" -e -f --file --env-file ") {
-			return // another file, which the flag says
-		}
-		c.readFile(&shell.Word{Text: d.detail, Known: true, Span: c.words[0].Span}, false)
-		return
-	case doesSaves:
-		c.changeFile(Write, &shell.Word{Text: d.detail, Known: true, Span: c.words[0].Span})
-		return
-	case doesInPlace:
-		if c.inPlace = true; len(c.ops()) == 0 { // `ruff format`
-			c.format(&shell.Word{Text: ".", Raw: ".", Known: true, Span: c.words[0].Span})
-		}
-		return
-	case doesTree:
-		c.recursive = true
-		return
-	case doesLinked:
-		c.linked = Linked
-		return
-	default:
+		e.Sensitive, e.Secret, e.Harmless = "environment", true, false
+	}
+	if e.Kind == 0 {
 		return
 	}
 	e.Unnamed = e.Kind == Write || e.Kind == Delete || d.verb == doesEnviron
@@ -247,11 +225,27 @@ func (c *call) deed(d *deed) {
 	c.a.effect(e)
 }
 
-func or(a, b string) string {
-	if a != "" {
-		return a
+// deedOnFile emits the effects of verbs that are about the files of a call, and says whether the verb is one.
+func (c *call) deedOnFile(d *deed) bool {
+	switch d.verb {
+	case doesLoads:
+		if !c.instead { // not `dotenv -f .env.test run x`
+			c.readFile(&shell.Word{Text: d.detail, Known: true, Span: c.words[0].Span}, false)
+		}
+	case doesSaves:
+		c.changeFile(Write, &shell.Word{Text: d.detail, Known: true, Span: c.words[0].Span})
+	case doesInPlace:
+		if c.inPlace = true; len(c.ops()) == 0 { // `ruff format`
+			c.format(here(c.words[0].Span))
+		}
+	case doesTree:
+		c.recursive = true
+	case doesLinked:
+		c.linked = Linked
+	default:
+		return false
 	}
-	return b
+	return true
 }
 
 func (c *call) addDetails(e *Effect) {
@@ -363,23 +357,17 @@ func (c *call) startsOthers() bool {
 	return len(c.args) > 1 && (c.args[0].role == roleScript || c.args[0].role == roleModule) // `python manage.py shell -c 'code'`
 }
 
-// saysCommand reports whether a word before what is looked at says that a command follows: `heroku run rm x`,
-// `gcloud compute ssh h -- rm x`, `aws ecs execute-command --command 'rm x'`. Elsewhere `rm` is what a service is told to do.
+var commandSayers = kb.Table("!says-command")
+
+// saysCommand reports whether a word says that a command follows: `heroku run rm x`, `gcloud compute ssh h -- rm x`,
+// `aws ecs execute-command --command 'rm x'`. Elsewhere `rm` is a service's own verb.
 func (c *call) saysCommand() bool {
 	if len(c.words) > 64 { // it is asked of each word
 		return true
 	}
-	for i := 1; i < len(c.words); i++ {
-		switch t := c.words[i].Text; {
-		case t == "--", t == "-C", t == "-c", t == "-x":
-			return true
-		case strings.IndexByte(t, ' ') >= 0 || len(t) > 40:
-		case strings.Contains(t, "exec"), strings.Contains(t, "run"), strings.Contains(t, "ssh"), strings.Contains(t, "shell"),
-			strings.Contains(t, "command"), strings.Contains(t, "script"), t == "lock", t == "watch":
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.words[1:], func(w shell.Word) bool {
+		return len(w.Text) <= 40 && strings.IndexByte(w.Text, ' ') < 0 && commandSayers().Has(w.Text)
+	})
 }
 
 // splitOperand objects to a word that may be several when one of those could be delicate.
@@ -400,58 +388,4 @@ func (c *call) envWord(w *shell.Word) {
 	v := after(w, len(name)+1)
 	c.a.an.Commands[c.cmd].Env = append(c.a.an.Commands[c.cmd].Env, name)
 	c.a.assign(name, &v, c.f.span(w.Span), c.cmd)
-}
-
-// distrust says why the repository that the program would work in is not to be trusted.
-func (c *call) distrust() string {
-	if c.a.opts.Untrusted {
-		return "the workspace is not trusted"
-	}
-	dir := c.f.dir
-	if c.f.otherRepo {
-		dir = c.f.repo
-	}
-	if dir == "" {
-		if c.a.opts.Dir == "" && !c.f.otherRepo {
-			return ""
-		}
-		return "where it works is not known"
-	}
-	roots := c.a.opts.Roots
-	if len(roots) == 0 {
-		roots = []string{c.a.opts.Dir}
-	}
-	if c.f.otherRepo && path.Base(dir) != ".git" && !slices.Contains(roots, dir) {
-		return "it is not the project's own" // --git-dir=x: what x is says nobody but its configuration
-	}
-	r := paths.Resolver{FoldCase: c.a.opts.FoldCase}
-	why := "it works outside the workspace"
-	for _, root := range roots {
-		if r.Inside(root, dir) {
-			if !c.a.strange(dir, path.Clean(root)) {
-				return ""
-			}
-			why = "it is not the project's own"
-		}
-	}
-	return why
-}
-
-// strange reports whether a directory belongs to a repository that lies inside the project and
-// is not the project's: one that came with an archive or a dependency, or a bare one.
-func (a *analyzer) strange(dir, root string) bool {
-	fs := a.opts.FS
-	if fs == nil || path.Dir(dir) == root && path.Base(dir) == ".git" {
-		return false
-	}
-	for at := path.Clean(dir); len(at) > len(root); at = path.Dir(at) {
-		if at == path.Join(root, ".git") {
-			return false
-		}
-		files, _ := fs.(paths.Filer)
-		if fs.IsDir(at+"/.git") || files != nil && files.IsFile(at+"/.git") || fs.IsDir(at+"/objects") && fs.IsDir(at+"/refs") {
-			return true
-		}
-	}
-	return false
 }

@@ -122,7 +122,10 @@ const (
 	doesTree                   // read everything below the working directory if no path is given
 	doesIdle                   // without operands, standard input is not read
 	doesLinked                 // the files that are read get a second name
-	doesExports                // put the file in parentheses into the environment of what it runs
+	doesExports                // put the file in parentheses into the environment of the command that it runs
+	doesRenames                // a directory takes the place of another, rather than going into it
+	doesFromInput              // names of the files to read come from standard input
+	doesInstead                // the file that `loads` names is not read
 )
 
 // verbNames are the verbs as the knowledge base writes them.
@@ -130,13 +133,33 @@ var verbNames = [...]string{
 	doesRead: "read", doesQuery: "query", doesConnect: "connect", doesCredential: "credential", doesWrite: "write", doesDelete: "delete",
 	doesSystem: "system", doesCode: "code", doesOpaque: "opaque", doesHelp: "help", doesInPlace: "inplace", doesRecursive: "recursive",
 	doesForce: "force", doesArgs: "args", doesDry: "dry", doesRepo: "repo", doesEnviron: "environ", doesLoads: "loads", doesSaves: "saves", doesCreate: "create", doesTree: "tree",
-	doesIdle: "idle", doesLinked: "linked", doesExports: "exports",
+	doesIdle: "idle", doesLinked: "linked", doesExports: "exports", doesRenames: "renames", doesFromInput: "input", doesInstead: "instead",
+}
+
+// kind is the kind of effect that a verb has of its own, 0 if it has none.
+func (v verb) kind() Kind {
+	switch v {
+	case doesQuery, doesConnect, doesCredential:
+		return Connect
+	case doesWrite:
+		return Write
+	case doesDelete:
+		return Delete
+	case doesSystem:
+		return System
+	case doesCode, doesOpaque, doesRepo:
+		return Code
+	case doesEnviron:
+		return Read
+	}
+	return 0
 }
 
 // harmless reports whether the verb alone changes nothing.
 func (v verb) harmless() bool {
 	switch v {
-	case doesRead, doesQuery, doesHelp, doesRecursive, doesForce, doesArgs, doesDry, doesRepo, doesEnviron, doesCreate, doesTree, doesIdle, doesLinked:
+	case doesRead, doesQuery, doesHelp, doesRecursive, doesForce, doesArgs, doesDry, doesRepo, doesEnviron, doesCreate, doesTree, doesIdle, doesLinked,
+		doesRenames, doesFromInput, doesInstead:
 		return true
 	}
 	return false
@@ -195,7 +218,8 @@ func (f *flag) risky() bool {
 	}
 	for i := range f.deeds {
 		switch f.deeds[i].verb {
-		case doesRead, doesQuery, doesHelp, doesRecursive, doesDry, doesRepo, doesForce, doesEnviron, doesTree, doesIdle, doesLinked:
+		case doesRead, doesQuery, doesHelp, doesRecursive, doesDry, doesRepo, doesForce, doesEnviron, doesTree, doesIdle, doesLinked,
+			doesRenames, doesFromInput, doesInstead:
 		case doesArgs:
 			for _, o := range f.deeds[i].args {
 				if o.role != roleRead && o.role.risky() {
@@ -210,7 +234,7 @@ func (f *flag) risky() bool {
 }
 
 // style is how a program reads its words.
-type style uint16
+type style uint32
 
 const (
 	styleStop    style = 1 << iota // flags end at the first operand
@@ -224,38 +248,61 @@ const (
 	styleBuiltin                   // a part of the shell, not a program
 	styleLast                      // a word that is not a known subcommand is an operand
 	styleOrder                     // a directory counts for the operands after it
+	styleGit                       // words are those of git
+	styleEcho                      // words are printed
+	styleChain                     // a semicolon at the end of a word begins another command
+	styleChains                    // a semicolon anywhere does
+	stylePairs                     // letters of flags stand together, of which two may be one: `zip -qrTT`
+	styleFile                      // the first operand is the file of a database
+	styleQuotes                    // quotes in SQL are names of files
+	styleEval                      // the words are run
 )
 
 // styleNames are the styles in the order of their bits.
-var styleNames = [...]string{"stop", "dash", "find", "kv", "bsd", "none", "plus", "pager", "builtin", "last", "order"}
+var styleNames = [...]string{"stop", "dash", "find", "kv", "bsd", "none", "plus", "pager", "builtin", "last", "order", "git", "echo", "chain", "chains", "pairs", "file", "quotes", "eval"}
 
-// spec is what the knowledge base knows of a program or subcommand.
+// spec is an entry of the knowledge base: a program or subcommand.
 type spec struct {
-	does       []deed
-	args       []operand
-	few        int // with at most this many operands, does is fewer
-	fewer      []deed
-	stdin      *operand // what standard input is when there are no operands
-	style      style
-	flags      []flag
-	long       nameTable    // places in flags
-	short      *[128]uint16 // likewise plus one, by byte; nil if there are none
-	number     uint16       // likewise, of -5
-	risky      bool         // some flag is risky
-	harmful    bool         // some flag can do more than read
-	runs       bool         // some flag can run a program or code
-	globalRuns bool         // some flag that holds after the subcommand, too, can run something
-	globalRisk bool         // some flag that holds after the subcommand, too, is risky
-	parent     *spec        // whose global flags hold here, too
-	words      int          // names of a subcommand
-	anyArgs    bool         // nothing is said of the operands
-	bare       []deed
+	does    []deed
+	bare    []deed // without any subcommand
+	few     int    // with at most this many operands, does is fewer
+	fewer   []deed
+	args    []operand
+	anyArgs bool     // nothing is said of the operands
+	stdin   *operand // of standard input when there are no operands
+	style   style
+	flagTable
+	subTable
+	words int // names of a subcommand
+	err   error
+}
 
+// flagTable finds the flags of a program.
+type flagTable struct {
+	flags  []flag
+	long   nameTable    // places in flags
+	short  *[128]uint16 // likewise plus one, by byte; nil if there are none
+	number uint16       // likewise, of -5
+	parent *spec        // whose global flags hold here, too
+	risk
+}
+
+// risk is the worst that a flag of a program can do.
+type risk struct {
+	risky      bool // more than look at names
+	harmful    bool // more than read
+	runs       bool // run a program or code
+	globalRuns bool // likewise, of a flag that holds after the subcommand, too
+	globalRisk bool // risky, of such a flag
+}
+
+// subTable finds the subcommands of a program.
+type subTable struct {
+	dict  *dictionary
 	subs  []sub
 	deep  int       // most names that one of subs has
 	first nameTable // places in subs of those whose first name is a word
 	wild  []uint16  // and of those whose first name is a pattern
-	err   error
 }
 
 // sub is a subcommand, compiled when it is first met.

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/obstat/obstat/effect/internal/left"
+	"github.com/obstat/obstat/effect/internal/word"
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -22,50 +25,48 @@ func (c *call) standardInput(o *operand) {
 		return // a person's terminal: `ssh host`, `psql app`, `docker exec -it web sh`
 	}
 	if file := c.inputFile(); !known && file != nil && o.role != roleShell { // `sqlite3 app.db < schema.sql`
-		c.scriptFile(roleScript, file)
+		c.scriptFile(roleScript, "", file)
 		return
 	}
 	if !known && o.role == roleSQL && len(c.ops()) > 0 && c.fedByDump() { // `pg_dump a | psql b`
-		c.a.effect(Effect{Kind: Code, Program: c.name, Command: c.cmd, Span: c.span(), Detail: "SQL from standard input", Tags: Stdin, Where: c.f.where, Host: c.f.host})
+		c.a.effect(c.own(Code, "SQL from standard input", Stdin))
 		return
 	}
 	if !known {
-		e := Effect{Kind: Code, Program: c.name, Command: c.cmd, Span: c.span(), Detail: "code from standard input", Tags: Stdin, Where: c.f.where, Host: c.f.host}
-		c.a.effect(e)
+		c.a.effect(c.own(Code, "code from standard input", Stdin))
 		c.a.gap(DynamicCode, "code from standard input", c.span(), c.cmd)
 		return
 	}
 	c.apply(o.role, o.lang, &w, false)
 }
 
+// inScript reports whether the command's place in a script is known.
+func (c *call) inScript() bool {
+	return c.f.script != nil && c.f.at >= 0 && c.f.at < len(c.f.script.Commands)
+}
+
 // inputFile returns the file that is standard input, nil if that is something else.
 func (c *call) inputFile() *shell.Word {
-	s := c.f.script
-	if s == nil || c.f.at < 0 || c.f.at >= len(s.Commands) || s.Commands[c.f.at].Stdin >= 0 {
+	if !c.inScript() || c.f.script.Commands[c.f.at].Stdin >= 0 {
 		return nil
 	}
-	list := s.Commands[c.f.at].Redirects
+	list := c.f.script.Commands[c.f.at].Redirects
 	for i := len(list) - 1; i >= 0; i-- {
-		if r := &list[i]; strings.HasPrefix(r.Op, "<") {
-			if r.Op != "<" || r.Fd != "" && r.Fd != "0" || !r.Target.Known || r.Target.Glob || strings.HasPrefix(r.Target.Text, "/dev/") || strings.HasPrefix(r.Target.Text, "/proc/") {
-				return nil
-			}
-			return &r.Target
+		r := &list[i]
+		if !strings.HasPrefix(r.Op, "<") {
+			continue
 		}
+		device := strings.HasPrefix(r.Target.Text, "/dev/") || strings.HasPrefix(r.Target.Text, "/proc/")
+		if r.Op != "<" || r.Fd != "" && r.Fd != "0" || !r.Target.Known || r.Target.Glob || device {
+			return nil
+		}
+		return &r.Target
 	}
 	return nil
 }
 
 // namedByInput reads the files whose names come from standard input: `zip x -@ <<< a`, `ls | cpio -pd out`.
 func (c *call) namedByInput() {
-	switch {
-	case c.name == "zip" && c.flagged(" -@ "):
-	case c.name == "cpio" && slices.ContainsFunc(c.words[1:], func(w shell.Word) bool {
-		return w.Text == "--pass-through" || isFlag(w.Text) && w.Text[1] != '-' && strings.Contains(w.Text, "p")
-	}):
-	default:
-		return
-	}
 	in, ok := c.inputWords()
 	if !ok {
 		c.readTree()
@@ -75,49 +76,58 @@ func (c *call) namedByInput() {
 	}
 }
 
-// fedByOther reports whether standard input is a file or what another command prints.
+// fedByOther reports whether standard input is a file or the output of another command.
 func (c *call) fedByOther() bool {
-	s := c.f.script
-	if s == nil || c.f.at < 0 || c.f.at >= len(s.Commands) {
+	if !c.inScript() {
 		return false
 	}
-	from := &s.Commands[c.f.at]
-	return from.Stdin >= 0 || slices.ContainsFunc(from.Redirects, func(r shell.Redirect) bool { return strings.HasPrefix(r.Op, "<") && r.Target.Text != "/dev/null" })
+	from := &c.f.script.Commands[c.f.at]
+	return from.Stdin >= 0 || slices.ContainsFunc(from.Redirects, func(r shell.Redirect) bool {
+		return strings.HasPrefix(r.Op, "<") && r.Target.Text != "/dev/null"
+	})
 }
 
-// fedByDump reports whether standard input is what a database or a file holds, and not what the command makes itself, as
-// `echo '\! rm x' | psql app` does.
+// fedByDump reports whether standard input is the content of a database or a file, and not a text that the command makes
+// itself, as `echo '\! rm x' | psql app` does.
 func (c *call) fedByDump() bool {
 	s := c.f.script
 	if s == nil || c.f.at >= len(s.Commands) {
 		return false
 	}
 	for at := c.f.at; s.Commands[at].Stdin >= 0; {
-		if s.Commands[at].Nest&shell.MixedStdin != 0 || s.Commands[at].Stdin >= at || slices.ContainsFunc(s.Commands[at].Redirects, func(r shell.Redirect) bool { return strings.HasPrefix(r.Op, "<") }) {
+		from := s.Commands[at].Stdin
+		if s.Commands[at].Nest&shell.MixedStdin != 0 || from >= at || left.ReadsFrom(&s.Commands[at]) {
 			return false
 		}
-		at = s.Commands[at].Stdin
-		if words := s.Commands[at].Words; len(words) == 0 || s.Redefines(words[0].Text) || !dumps(words) || slices.ContainsFunc(s.Commands[at].Redirects, notErrors) {
+		words := s.Commands[from].Words
+		if len(words) == 0 || s.Redefines(words[0].Text) || !dumps(words) || slices.ContainsFunc(s.Commands[from].Redirects, notErrors) {
 			return false
 		}
+		at = from
 	}
 	return true
 }
 
-// dumps reports whether a command is one of dumpers, perhaps in a container: `docker exec db pg_dump app`.
+var (
+	dumpers          = kb.Table("!dumps")
+	databaseDumpers  = kb.Table("!database-dumps")
+	containerClients = kb.Table("!container-clients")
+)
+
+// dumps reports whether a command prints a database or a file as it is, perhaps in a container: `docker exec db pg_dump app`.
 func dumps(words []shell.Word) bool {
 	if slices.ContainsFunc(words, func(w shell.Word) bool { return strings.Contains(w.Raw, "(") }) { // `cat <(echo x)`
 		return false
 	}
-	if in := words[0].Text; in != "docker" && in != "podman" && in != "kubectl" {
-		return words[0].Known && hasWord(dumpers, path.Base(in), ' ')
+	if !containerClients().Has(words[0].Text) {
+		return words[0].Known && dumpers().Has(path.Base(words[0].Text))
 	}
 	exec, names := false, 0
 	for i := range words {
 		switch t := words[i].Text; {
-		case names == 1 && (t == "pg_dump" || t == "pg_dumpall" || t == "mysqldump" || t == "mariadb-dump"):
+		case names == 1 && databaseDumpers().Has(t):
 			return true
-		case exec && !isFlag(t) && t != "--":
+		case exec && !word.IsFlag(t) && t != "--":
 			names++
 		default:
 			exec = exec || t == "exec"
@@ -126,79 +136,10 @@ func dumps(words []shell.Word) bool {
 	return false
 }
 
-// dumpers are programs that print a database, or a file as it is.
-const dumpers = " pg_dump pg_dumpall pg_restore mysqldump mariadb-dump cat zcat gunzip gzip xzcat xz unxz zstd zstdcat bzcat bzip2 bunzip2 lz4 pv "
-
 // input returns the literal text that a program reads from standard input.
 func (c *call) input() (shell.Word, bool) {
 	c.a.an.Commands[c.cmd].fed = true
-	return inputOf(c.f.script, c.f.at)
-}
-
-// inputOf returns the literal text that the command at a place of a script reads.
-func inputOf(s *shell.Script, at int) (shell.Word, bool) {
-	if s == nil || at >= len(s.Commands) {
-		return shell.Word{}, false
-	}
-	from := &s.Commands[at]
-	for i := len(from.Redirects) - 1; i >= 0; i-- {
-		r := &from.Redirects[i]
-		if r.Body != nil && (r.Fd == "" || r.Fd == "0") {
-			return *r.Body, r.Body.Known
-		}
-		if strings.HasPrefix(r.Op, "<") {
-			return shell.Word{}, false
-		}
-	}
-	if from.Stdin < 0 || from.Stdin >= len(s.Commands) || from.Nest&shell.MixedStdin != 0 { // `(echo a; echo b) | xargs env`
-		return shell.Word{}, false
-	}
-	if words := s.Commands[from.Stdin].Words; len(words) == 1 && words[0].Text == "cat" && from.Stdin < at && !s.Redefines("cat") { // `cat <<E | git apply`
-		return inputOf(s, from.Stdin)
-	}
-	return printed(s.Commands[from.Stdin].Words)
-}
-
-// printed is what a plain echo or printf of literal words prints.
-func printed(words []shell.Word) (shell.Word, bool) {
-	if len(words) < 2 || !words[0].Known {
-		return shell.Word{}, false
-	}
-	switch words[0].Text {
-	case "echo":
-		if words[1].Text == "-n" {
-			words = words[1:]
-		}
-	case "printf":
-		if len(words) > 2 && (words[1].Text == "%s" || words[1].Text == `%s\n`) {
-			words = words[1:]
-		}
-		if len(words) != 2 || strings.ContainsRune(words[1].Text, '%') {
-			return shell.Word{}, false
-		}
-	default:
-		return shell.Word{}, false
-	}
-	var b strings.Builder
-	known := true
-	for i := range words[1:] {
-		w := &words[i+1]
-		text := w.Text
-		if !w.Known {
-			known, text = false, w.Shape()
-		}
-		if text == "" || w.Glob || strings.HasPrefix(text, "-") || strings.ContainsRune(text, '\\') {
-			return shell.Word{}, false
-		}
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(text)
-	}
-	if !known {
-		return shell.Word{Span: words[1].Span}.WithShape(b.String()), false
-	}
-	return shell.Word{Text: b.String(), Known: true, Span: words[1].Span}, true
+	return left.Input(c.f.script, c.f.at)
 }
 
 // template is the command that parallel runs, with a word for what is put into it.
@@ -212,7 +153,7 @@ func (c *call) template(words []shell.Word) []shell.Word {
 			return c.fill(words, "{", why)
 		}
 	}
-	return append(words[:len(words):len(words)], shell.Word{Why: why, Raw: "{}", Split: true, Span: words[len(words)-1].Span}.WithShape(shell.Unknown))
+	return withUnknown(words, why)
 }
 
 // marks reports whether a word of the command stands for what is read: `xargs -I{}`.
@@ -241,7 +182,7 @@ func (c *call) inputWords() ([]shell.Word, bool) {
 		in := shell.Word{Text: f, Raw: f, Known: !strings.Contains(f, shell.Unknown)}
 		if !in.Known {
 			in.Text, _, _ = strings.Cut(f, shell.Unknown)
-			in.Why = "read from standard input"
+			in.Why = whyInput
 			in = in.WithShape(f)
 		}
 		out = append(out, in)
@@ -255,7 +196,9 @@ func (c *call) blobs(w *shell.Word, known bool) {
 	if !known {
 		if text = w.Shape(); text == "" {
 			c.gap(DynamicOperand, "which file is read is known only at run time", &c.words[0])
-			c.a.effect(Effect{Kind: Read, Program: c.name, Command: c.cmd, Span: c.span(), Where: c.f.where, Host: c.f.host, Harmless: true})
+			e := c.own(Read, "", 0)
+			e.Harmless = true
+			c.a.effect(e)
 			return
 		}
 	}

@@ -4,6 +4,9 @@ import (
 	"path"
 	"strings"
 
+	"github.com/obstat/obstat/effect/internal/search"
+	"github.com/obstat/obstat/effect/internal/word"
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
 )
@@ -66,7 +69,7 @@ func (e *Effect) targetAt(p string) paths.Set {
 // pattern, `find .g* -delete`, or a name with brackets: a class is taken for any text, which is both.
 func foundIn(place, name string) paths.Set {
 	s := paths.Under(place)
-	if hasGlob(place) {
+	if word.HasGlob(place) {
 		place = strings.ReplaceAll(place, `\`, "?")
 		for i := strings.IndexByte(place, '['); i >= 0; i = strings.IndexByte(place, '[') {
 			end := strings.IndexByte(place[i:]+"/", '/')
@@ -203,9 +206,9 @@ func (c *call) fallsAt(tags Tags) string {
 		return ""
 	case c.into != "":
 		return c.into
-	case tags.Has(Clean|Found) && c.name == "git" && len(c.ops()) > 0: // `git clean -x dist`
+	case tags.Has(Clean|Found) && c.isGit() && len(c.ops()) > 0: // `git clean -x dist`
 		return c.opsIn()
-	case c.name == "git" && !c.f.otherRepo:
+	case c.isGit() && !c.f.otherRepo:
 		return c.a.worktree(c.f.dir)
 	}
 	return c.f.dir
@@ -217,24 +220,10 @@ func (c *call) opsIn() string {
 	for i, at := range c.ops() {
 		p := c.a.resolve(c.f.dir, &c.words[at])
 		if i == 0 {
-			dir = or(p.Real, p.Abs)
+			dir = word.Or(p.Real, p.Abs)
 		}
-		if dir = common(dir, or(p.Real, p.Abs)); dir == "" || !c.words[at].Known {
+		if dir = common(dir, word.Or(p.Real, p.Abs)); dir == "" || !c.words[at].Known {
 			return c.a.worktree(c.f.dir)
-		}
-	}
-	return dir
-}
-
-// worktree returns the top of the working tree that a directory is in, as far as that is
-// known: the directory itself where no .git is seen.
-func (a *analyzer) worktree(dir string) string {
-	for at := dir; a.opts.FS != nil && at != ""; at = path.Dir(at) {
-		if a.opts.FS.IsDir(path.Join(at, ".git")) {
-			return at
-		}
-		if at == "/" || at == "." {
-			break
 		}
 	}
 	return dir
@@ -248,7 +237,7 @@ func (c *call) putInto(w *shell.Word) {
 		c.a.an.Effects[from].Tags |= Into
 	}
 	if p := c.a.resolve(c.f.dir, w); w.Known {
-		c.into = or(p.Real, p.Abs)
+		c.into = word.Or(p.Real, p.Abs)
 	} else {
 		c.into = "/" // it may be anywhere
 	}
@@ -263,104 +252,28 @@ func (c *call) putIn(e *Effect) {
 	}
 }
 
-// tracked is a word of `git checkout`: a branch, or files that get another content. Behind
-// `--`, and where there are several, they are files; a single one may be either.
-func (c *call) tracked(w *shell.Word, alone bool) {
-	here := w.Text == "." && w.Known && !c.f.otherRepo && c.moved == "" // as `git reset --hard`
-	if alone && (w.Known || shell.IsPrinted(w) && w.Text == "") || here || strings.HasPrefix(w.Text, ":") {
-		e := Effect{Kind: Write, Program: c.name, Detail: "the working tree", Tags: Tree, Command: c.cmd, Span: c.span(), Certain: true, Where: c.f.where, Host: c.f.host, Unnamed: true}
-		e.at = c.fallsAt(Tree)
-		c.addDetails(&e)
-		c.a.effect(e)
-		return
-	}
-	from := len(c.a.an.Effects)
-	c.changeFile(Write, w)
-	for i := from; i < len(c.a.an.Effects); i++ {
-		e := &c.a.an.Effects[i]
-		e.Tags |= Tree
-		e.Recursive = true
-		if w.Known && hasGlob(w.Text) { // a star of git's takes slashes
-			e.Path, e.Real, e.Glob = strings.ReplaceAll(e.Path, "*", "**"), "", true
-		}
-	}
-}
-
 // fileAt reports whether an effect is about a plain file, with nothing below it.
 func (a *analyzer) fileAt(e *Effect) bool {
 	files, ok := a.opts.FS.(paths.Filer)
-	return ok && e.Path != "" && !e.Glob && files.IsFile(or(e.Real, e.Path))
+	return ok && e.Path != "" && !e.Glob && files.IsFile(e.real())
 }
 
-// isFiles tells whether a single word of `git checkout` names files: a path that is there, which git
-// takes for a branch only behind an error, or a text that no branch can have, `./a`, `src/`, `*.js`.
-func (c *call) isFiles(w *shell.Word) bool {
-	switch t := w.Text; {
-	case !w.Known || t == "":
-		return false
-	case strings.HasPrefix(t, "/") || strings.HasPrefix(t, "./") || strings.HasPrefix(t, "../"), strings.HasSuffix(t, "/"), hasGlob(t):
-		return true
-	}
-	at, fs := c.a.resolve(c.f.dir, w).Abs, c.a.opts.FS
-	if at == "" || fs == nil || c.f.otherRepo {
-		return false
-	}
-	files, ok := fs.(paths.Filer)
-	_, link := fs.Readlink(at)
-	return link || fs.IsDir(at) || ok && files.IsFile(at)
-}
-
-// undoes adds, to each tracked file that put has written, the deletion of its uncommitted changes:
-// `git restore a.go` takes as much away as `git reset --hard` does of that file.
-func (c *call) undoes(files bool, put func()) {
-	from := len(c.a.an.Effects)
-	put()
-	for i, end := from, len(c.a.an.Effects); files && i < end && !c.a.full; i++ {
-		if e := c.a.an.Effects[i]; e.Kind == Write && e.Tags.Has(Tree) {
-			e.Kind, e.Detail = Delete, "uncommitted changes"
-			c.addDetails(&e)
-			c.a.effect(e)
-		}
-	}
-}
-
-// restored is a word of `git restore`, which leaves the files alone with --staged only.
-func (c *call) restored(w *shell.Word) {
-	staged, tree := false, false
-	for i := range c.words {
-		t := c.words[i].Text
-		short := len(t) > 1 && t[0] == '-' && t[1] != '-'
-		staged = staged || strings.HasPrefix(t, "--st") || short && strings.Contains(t, "S")
-		tree = tree || strings.HasPrefix(t, "--w") || short && strings.Contains(t, "W") || !c.words[i].Known
-	}
-	if staged && !tree {
-		c.listFile(w)
-		return
-	}
-	c.tracked(w, false)
-}
+var slashNames = kb.Table("!slash-is-name")
 
 // filled turns a write to a directory into writes of the names that it gets there: in
 // `cp a b dir` of dir/a and dir/b. from is the first effect of the operands.
 func (c *call) filled(from int) {
-	effects := c.a.an.Effects
-	last, args := -1, c.spec.args
-	if r := args[len(args)-1].role; len(args) < 2 || r != roleWrite && r != roleTo || args[0].role == roleText || args[0].role == roleWrite {
-		return
-	}
-	for i := from; i < len(effects); i++ {
-		if e := &effects[i]; e.Kind == Write && e.Command == c.cmd && !e.Unnamed && !e.Tags.Has(Redirect) {
-			last = i
-		}
-	}
+	last := c.destination(from)
 	if last < 0 {
 		return
 	}
+	effects := c.a.an.Effects
 	dest := effects[last]
-	if dest.Recursive && !c.a.dirAt(&dest) {
+	dir := c.a.dirAt(&dest)
+	if dest.Recursive && !dir {
 		effects[last].Tags |= Contents
 	}
-	if !c.a.dirAt(&dest) && !dest.Glob || c.replaces() {
+	if !dir && !dest.Glob || c.replaces {
 		return
 	}
 	if dest.Recursive = false; !dest.Glob { // a pattern may stand for a file, too
@@ -369,35 +282,53 @@ func (c *call) filled(from int) {
 	for i := from; i < len(effects); i++ {
 		src := &effects[i]
 		moved := src.Kind == Read && i > from && effects[i-1].Kind == Delete && effects[i-1].Raw == src.Raw // one file, see moveFile
-		bare := src.Raw == "" && src.Kind != Read && src.Kind != Delete                                     // what the program does besides
+		bare := src.Raw == "" && src.Kind != Read && src.Kind != Delete                                     // beside the operands
 		if i == last || src.Command != c.cmd || src.Kind == Write || src.Unnamed || moved || bare {
 			continue
 		}
-		e := dest
-		e.Certain, e.Recursive = false, c.recursive || c.name == "mv" && !c.a.fileAt(src)
-		if e.Recursive {
-			e.Tags |= Contents
-		}
-		name := path.Base(strings.TrimRight(src.Raw, "/"))
-		switch {
-		case src.shape != nil && src.Path == "":
-			shape := dest.Path + "/" + (*src.shape)[strings.LastIndexByte(*src.shape, '/')+1:]
-			e.Path, e.Real, e.shape, e.bound = "", "", &shape, src.bound
-		case name == "." || name == ".." || src.Raw == "" || strings.HasSuffix(src.Raw, "/") && c.recursive && c.name != "cp":
-			e.Recursive, e.Tags = true, e.Tags|Contents
-		default:
-			e.Path, e.Glob = dest.Path+"/"+name, src.Glob || dest.Glob
-			if e.Real = e.Path; dest.Real != "" {
-				e.Real = dest.Real + "/" + name
-			}
-			c.a.classify(&e, e.Path, e.Glob)
-		}
-		c.a.effect(e)
+		c.a.effect(c.placedIn(dest, src))
 	}
 }
 
-// hasGlob reports whether a path that files are found below is itself a shell pattern.
-func hasGlob(p string) bool { return strings.ContainsAny(p, "*?[") }
+// destination returns the effect on the last operand of a command that writes there all that it reads, or -1.
+func (c *call) destination(from int) int {
+	last, args := -1, c.spec.args
+	r := args[len(args)-1].role
+	if len(args) < 2 || r != roleWrite && r != roleTo || args[0].role == roleText || args[0].role == roleWrite {
+		return -1
+	}
+	for i := from; i < len(c.a.an.Effects); i++ {
+		if e := &c.a.an.Effects[i]; e.Kind == Write && e.Command == c.cmd && !e.Unnamed && !e.Tags.Has(Redirect) {
+			last = i
+		}
+	}
+	return last
+}
+
+// placedIn is a write of a file that goes into a directory under its own name.
+func (c *call) placedIn(dest Effect, src *Effect) Effect {
+	e := dest
+	e.Certain, e.Recursive = false, c.recursive || c.args[0].role == roleMove && !c.sub && !c.a.fileAt(src)
+	if e.Recursive {
+		e.Tags |= Contents
+	}
+	name := path.Base(strings.TrimRight(src.Raw, "/"))
+	insides := name == "." || name == ".." || src.Raw == "" // `cp -r . dir`
+	switch {
+	case src.shape != nil && src.Path == "":
+		e.open(dest.Path + "/" + (*src.shape)[strings.LastIndexByte(*src.shape, '/')+1:])
+		e.Path, e.Real, e.bound = "", "", src.bound
+	case insides || strings.HasSuffix(src.Raw, "/") && c.recursive && !slashNames().Has(c.name):
+		e.Recursive, e.Tags = true, e.Tags|Contents
+	default:
+		e.Path, e.Glob = dest.Path+"/"+name, src.Glob || dest.Glob
+		if e.Real = e.Path; dest.Real != "" {
+			e.Real = dest.Real + "/" + name
+		}
+		c.a.classify(&e, e.Path, e.Glob)
+	}
+	return e
+}
 
 // common returns the directory that two paths have in common.
 func common(a, b string) string {
@@ -407,29 +338,23 @@ func common(a, b string) string {
 	return a
 }
 
-// Lists returns where the files lie whose names a command prints, and true, if that is what it
-// does: `ls`, `find src -name '*.go'`, `git ls-files`.
+// Lists returns where the files lie whose names a command prints; false if it prints none: `ls`, `find src -name '*.go'`, `git ls-files`.
 func (an *Analysis) Lists(cmd int) (paths.Set, bool) {
 	c := &an.Commands[cmd]
-	if len(c.Words) == 0 || !prints(c) {
+	if len(c.Words) == 0 || !search.About(c.Program, c.Words[1:]) {
 		return paths.Set{}, false
 	}
 	dir := ""
 	for i := range an.Effects {
 		if e := &an.Effects[i]; e.Command == cmd && e.Kind == Read && e.Path != "" && c.Program != "git" {
-			if dir == "" {
-				dir = or(e.Real, e.Path)
-			}
-			dir = common(dir, or(e.Real, e.Path))
+			dir = common(word.Or(dir, e.real()), e.real())
 		}
 	}
-	if dir == "" {
-		dir = c.Dir
-	}
-	if name := nameFilter(c.Words); name != "" {
+	dir = word.Or(dir, c.Dir)
+	if name := builtin.lister(c.Words).Name(c.Words); name != "" {
 		return paths.Named(dir, name), true
 	}
-	if hasGlob(dir) {
+	if word.HasGlob(dir) {
 		s := paths.Matching(dir)
 		s.Below = true
 		return s, true
@@ -437,63 +362,7 @@ func (an *Analysis) Lists(cmd int) (paths.Set, bool) {
 	return paths.Under(dir), dir != ""
 }
 
-// prints reports whether a command prints names of files that are there.
-func prints(c *Command) bool {
-	switch c.Program {
-	case "ls", "find", "fd", "fdfind", "grep", "egrep", "fgrep", "rg", "dir", "tree", "compgen":
-		return true
-	case "git":
-		for _, w := range c.Words[1:] {
-			switch w.Text {
-			case "ls-files", "ls-tree", "grep", "status", "--name-only", "--name-status", "--stat":
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // dirAt reports whether the path of an effect is known to be a directory.
 func (a *analyzer) dirAt(e *Effect) bool {
-	return a.opts.FS != nil && e.Path != "" && a.opts.FS.IsDir(or(e.Real, e.Path))
-}
-
-// replaces reports whether a directory takes the place of another: `cp -T`.
-func (c *call) replaces() bool {
-	for i := range c.words {
-		t := c.words[i].Text
-		if t == "--no-target-directory" || len(t) > 1 && t[0] == '-' && t[1] != '-' && strings.Contains(t, "T") && (c.name == "cp" || c.name == "mv" || c.name == "ln" || c.name == "install") {
-			return true
-		}
-	}
-	return false
-}
-
-// dashes reports whether `--` stands among the words.
-func (c *call) dashes() bool {
-	for i := range c.words {
-		if c.words[i].Text == "--" && c.words[i].Known {
-			return true
-		}
-	}
-	return false
-}
-
-// unpacks is `python3 -m zipfile -e x.zip dir`: files of any name appear in the directory.
-func (c *call) unpacks() {
-	at, operands := c.f.dir, 0
-	for i := range c.words {
-		switch t := c.words[i].Text; {
-		case t == "zipfile" || t == "tarfile":
-			operands = 1
-		case t == "-l" || t == "-t" || t == "-c" || t == "--list" || t == "--test" || t == "--create":
-			return
-		case operands > 0 && !isFlag(t):
-			if operands++; operands == 3 {
-				p := c.a.resolve(c.f.dir, &c.words[i])
-				at = or(p.Real, p.Abs)
-			}
-		}
-	}
-	c.a.effect(Effect{Kind: Write, Program: c.name, Detail: "extracted files", Tags: Contents, Command: c.cmd, Span: c.span(), Where: c.f.where, Host: c.f.host, Unnamed: true, at: at})
+	return a.opts.FS != nil && e.Path != "" && a.opts.FS.IsDir(e.real())
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/obstat/obstat/effect/internal/word"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -37,7 +38,7 @@ func TestReaches(t *testing.T) {
 	} {
 		an, got := AnalyzeCommand(command, &Options{Dir: "/p", FS: dirsFS{}}), ""
 		for i := range an.Effects {
-			got = or(got, an.Effects[i].Reaches([]string{".env", ".bashrc", "id_rsa"}, []string{".git"}))
+			got = word.Or(got, an.Effects[i].Reaches([]string{".env", ".bashrc", "id_rsa"}, []string{".git"}))
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", command, got, want)

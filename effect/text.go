@@ -4,19 +4,19 @@ import (
 	"path"
 	"strings"
 
+	"github.com/obstat/obstat/effect/internal/word"
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/shell"
 )
 
 // standardDir reports whether the programs of the knowledge base live in a directory. A program
 // in another place has the name but is not known to be the program.
-func standardDir(dir string) bool {
-	switch dir {
-	case "/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin", "/opt/homebrew/sbin",
-		"/snap/bin", "/run/current-system/sw/bin", "/usr/games":
-		return true
-	}
-	return false
-}
+func standardDir(dir string) bool { return standardDirs().Has(dir) }
+
+var (
+	standardDirs = kb.Table("!standard-dirs")
+	gnuNames     = kb.Table("!gnu")
+)
 
 // programName returns the base name of a program and whether it is found on the usual
 // search path or lies in a standard directory.
@@ -31,7 +31,7 @@ func programName(p string) (string, bool) {
 
 // addCommand appends a Command for words and returns its index.
 func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *frame) int {
-	a.an.Commands = append(a.an.Commands, Command{Words: words, Path: words[0].Text, Via: f.via, Dir: f.dir, owner: f.owner})
+	a.an.Commands = append(a.an.Commands, Command{Words: words, Path: words[0].Text, Standing: Standing{Via: f.via, Dir: f.dir, owner: f.owner}})
 	c := &a.an.Commands[len(a.an.Commands)-1]
 	c.Span = f.span(shell.Span{Start: words[0].Span.Start, End: words[len(words)-1].Span.End})
 	if words[0].Known && !words[0].Glob {
@@ -41,7 +41,9 @@ func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *fra
 		c.Nest = f.script.Commands[f.at].Nest
 	}
 	c.Text, c.Prefix, c.Known = canonical(words, f.source)
-	c.Known = c.Known || c.Program == "eval" && len(words) == 2 && f.script != nil && f.script.PrintsSetup(words[1].Raw)
+	if sp := a.dict.lookup(c.Program); !c.Known && sp != nil && sp.style&styleEval != 0 && len(words) == 2 && f.script != nil {
+		c.Known = f.script.PrintsSetup(words[1].Raw)
+	}
 	if alt := plainName(c.Program); alt != c.Path && c.Program != "" {
 		if alt += c.Text[min(len(standardName(&words[0])), len(c.Text)):]; alt != c.Text {
 			c.Alts = append(c.Alts, alt)
@@ -66,8 +68,7 @@ func plainName(name string) string {
 	if n := len(name) - 4; n > 0 && strings.EqualFold(name[n:], ".exe") {
 		name = name[:n]
 	}
-	switch name {
-	case "grm", "gcp", "gmv", "gln", "gdd", "gtee", "gcat", "ghead", "gtail", "gsed", "gchmod", "gchown", "gtouch", "gmkdir", "grmdir", "gls", "gshred", "gtruncate":
+	if len(name) > 2 && name[0] == 'g' && gnuNames().Has(name) {
 		return name[1:] // GNU's, as macOS has it
 	}
 	return strings.ToLower(name)
@@ -147,21 +148,8 @@ func asWritten(words []shell.Word, source string) (string, bool) {
 
 // quoted is the word as a shell would need it to be written.
 func quoted(w *shell.Word) string {
-	if w.Glob || w.Tilde || plain(w.Text) {
+	if w.Glob || w.Tilde || word.Plain(w.Text) {
 		return w.Text
 	}
 	return "'" + strings.ReplaceAll(w.Text, "'", `'\''`) + "'"
-}
-
-func plain(s string) bool {
-	if s == "" || s[0] == '~' || s[0] == '#' {
-		return false
-	}
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case ' ', '\t', '\n', '\r', '\'', '"', '\\', '$', '`', '|', '&', ';', '(', ')', '<', '>', '*', '?', '[', '!', '{':
-			return false
-		}
-	}
-	return true
 }

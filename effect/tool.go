@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/obstat/obstat/effect/internal/word"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/shell"
@@ -198,17 +199,33 @@ func (a *analyzer) fileTool(tool *Tool, in *input) {
 	case "fetch":
 		a.fetchTool(tool, in)
 	case "search":
-		a.effect(Effect{Kind: Connect, Detail: "search", Command: -1, Certain: true, Harmless: true})
+		e := toolDoes(Connect, "search")
+		e.Harmless = true
+		a.effect(e)
 	case "task", "skill":
-		a.effect(Effect{Kind: Code, Detail: "starts an agent, whose calls are judged themselves", Command: -1, Certain: true})
+		a.effect(toolDoes(Code, "starts an agent, whose calls are judged themselves"))
 	case "code":
-		a.effect(Effect{Kind: Code, Detail: "inline code", Tags: Inline, Command: -1, Certain: true})
+		e := toolDoes(Code, "inline code")
+		e.Tags = Inline
+		a.effect(e)
 		a.gap(InlineCode, "code that is not looked into", shell.Span{}, -1)
 	case "kill":
-		a.effect(Effect{Kind: System, Detail: "stops a process", Command: -1, Certain: true})
+		a.effect(toolDoes(System, "stops a process"))
 	default:
 		a.pathTool(tool, in)
 	}
+}
+
+// toolDoes is an effect of a tool that names nothing.
+func toolDoes(k Kind, detail string) Effect {
+	return Effect{Kind: k, Detail: detail, Certain: true, Origin: Origin{Command: -1}}
+}
+
+// effect is an effect of a tool on a path or address.
+func (t *Tool) effect(k Kind, raw string) Effect {
+	e := toolDoes(k, "")
+	e.Program, e.Raw = t.Name, raw
+	return e
 }
 
 func (a *analyzer) pathTool(tool *Tool, in *input) {
@@ -279,8 +296,8 @@ func or3(a, b any) any {
 }
 
 func (a *analyzer) path(tool *Tool, kind Kind, p string) {
-	w := shell.Word{Text: p, Known: true, Tilde: true, Glob: strings.ContainsAny(p, "*?[") && kind == Read}
-	e := Effect{Kind: kind, Raw: p, Program: tool.Name, Command: -1, Certain: true}
+	w := shell.Word{Text: p, Known: true, Tilde: true, Glob: word.HasGlob(p) && kind == Read}
+	e := tool.effect(kind, p)
 	if strings.HasPrefix(p, "-") && !tool.Write {
 		a.gap(BadInput, "a path that looks like a flag", shell.Span{}, -1)
 	}
@@ -304,18 +321,22 @@ func (a *analyzer) fetchTool(tool *Tool, in *input) {
 		if !contains(tool.URL, key) {
 			continue
 		}
-		for word := range strings.FieldsSeq(text(in.values[i])) {
-			scheme, host := urlHost(word)
+		for addr := range strings.FieldsSeq(text(in.values[i])) {
+			scheme, host := urlHost(addr)
 			switch {
 			case scheme == "file":
-				a.path(tool, Read, strings.TrimPrefix(word, "file://"))
+				a.path(tool, Read, strings.TrimPrefix(addr, "file://"))
 			case scheme != "" || key != "prompt":
-				a.effect(Effect{Kind: Connect, Raw: word, Host: host, Program: tool.Name, Command: -1, Certain: true})
+				e := tool.effect(Connect, addr)
+				e.Host = host
+				a.effect(e)
 			}
 		}
 	}
 	if len(a.an.Effects) == 0 {
-		a.effect(Effect{Kind: Connect, Program: tool.Name, Command: -1})
+		e := tool.effect(Connect, "")
+		e.Certain = false
+		a.effect(e)
 		a.gap(BadInput, "no address", shell.Span{}, -1)
 	}
 	for i, key := range in.keys { // where what was fetched goes

@@ -35,7 +35,7 @@ func TestFlagListedTwice(t *testing.T) {
 			}
 			for _, tok := range strings.Fields(kbDetail.ReplaceAllString(line, "")) {
 				m := kbFlag.FindStringSubmatch(tok)
-				if line[0] != '\t' || m == nil {
+				if line[0] != '\t' || block[0] == '!' || m == nil {
 					continue
 				}
 				for name := range strings.SplitSeq(m[1], ",") {

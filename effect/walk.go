@@ -4,49 +4,77 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/obstat/obstat/effect/internal/word"
 	"github.com/obstat/obstat/shell"
 )
 
 // walk sorts the words from..to into flags and operands. head is the part before the
 // subcommand: the program's own flags, and the subcommand's names, which are skipped.
 func (c *call) walk(from, to int, head bool) {
-	sp := c.spec
+	s := walker{call: c, spec: c.spec, to: to, head: head}
 	if head {
-		sp = c.root
+		s.spec = c.root
 	}
-	flags := sp.style&styleNone == 0
-	expr := false // find: the expression has begun
-	dashes := false
-	place := 0
+	s.flags = s.spec.style&styleNone == 0
 	for i := from; i < to && c.rest < 0; i++ {
-		w := &c.words[i]
-		switch {
-		case c.sub && !head && c.isName(i):
-		case flags && w.Text == "--" && w.Known && sp.style&styleFind == 0:
-			flags = false
-		case flags && isFlag(w.Text):
-			i = c.flagWord(sp, i, to)
-			expr = true
-			flags = !c.ended
-		case flags && sp.style&(stylePlus|stylePager) != 0 && strings.HasPrefix(w.Text, "+") && w.Known:
-			if sp.style&stylePager != 0 && !startPlace(w.Text[1:]) {
-				c.gap(NotPlain, "a command of the pager", w)
-			}
-		case !flags && w.Text == "--" && w.Known && !dashes && c.runsNext(place):
-			dashes = true
-		case head:
-		case sp.style&styleFind != 0 && expr:
-			c.expression(w)
-		case sp.style&styleKV != 0 && c.keyValue(sp, i):
-		case sp.style&styleBSD != 0 && i == 1 && w.Known && c.bundle(sp, i, to):
-			i = c.skipped
-		default:
-			place = c.operand(i, place, flags, sp)
-			if sp.style&styleStop != 0 {
-				flags = false
-			}
+		if c.sub && !head && c.isName(i) {
+			continue
+		}
+		if end := s.flag(i); end >= 0 {
+			i = end
+		} else if !head {
+			i = s.operand(i)
 		}
 	}
+}
+
+// walker goes through the words of a command line.
+type walker struct {
+	*call
+	spec   *spec
+	to     int
+	head   bool
+	flags  bool // flags may follow
+	expr   bool // find's expression has begun
+	dashes bool // a `--` was passed that may belong to a wrapper
+	place  int  // how far the fixed operands are used up
+}
+
+// flag takes word i as a flag, or as a word that ends them, and returns the last word used; -1 if it is neither.
+func (s *walker) flag(i int) int {
+	w, style := &s.words[i], s.spec.style
+	plus := style&(stylePlus|stylePager) != 0 && strings.HasPrefix(w.Text, "+") && w.Known
+	switch dashes := w.Text == "--" && w.Known; {
+	case s.flags && dashes && style&styleFind == 0:
+		s.flags = false
+	case s.flags && word.IsFlag(w.Text):
+		i = s.flagWord(s.spec, i, s.to)
+		s.expr, s.flags = true, !s.ended
+	case s.flags && plus:
+		if style&stylePager != 0 && !startPlace(w.Text[1:]) {
+			s.gap(NotPlain, "a command of the pager", w)
+		}
+	case !s.flags && dashes && !s.dashes && s.runsNext(s.place):
+		s.dashes = true
+	default:
+		return -1
+	}
+	return i
+}
+
+// operand takes word i as an operand and returns the last word used.
+func (s *walker) operand(i int) int {
+	switch style := s.spec.style; {
+	case style&styleFind != 0 && s.expr:
+		s.expression(&s.words[i])
+	case style&styleKV != 0 && s.keyValue(s.spec, i):
+	case style&styleBSD != 0 && i == 1 && s.words[i].Known && s.bundle(s.spec, i, s.to):
+		return s.skipped
+	default:
+		s.place = s.call.operand(i, s.place, s.flags, s.spec)
+		s.flags = s.flags && style&styleStop == 0
+	}
+	return i
 }
 
 // isName reports whether word i is one of the subcommand's names.
@@ -67,7 +95,7 @@ func (c *call) runsNext(place int) bool {
 // startPlace reports whether a pager's command only says where to begin: a line, the end, or
 // a text to look for.
 func startPlace(s string) bool {
-	return allDigits(s) || s == "F" || s == "G" || s == "g" || strings.HasPrefix(s, "/") && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' })
+	return word.AllDigits(s) || s == "F" || s == "G" || s == "g" || strings.HasPrefix(s, "/") && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' })
 }
 
 // expression checks a word of find's expression that is not a flag.
@@ -127,7 +155,7 @@ func (c *call) namesFile(w *shell.Word) bool {
 		shape = w.Shape()
 	}
 	if ext := strings.LastIndexByte(shape, '.'); ext > 0 && shape[0] == '*' && len(shape) > ext+1 && (w.Known || shell.IsName(w)) {
-		return isWord(shape[ext+1:])
+		return word.IsName(shape[ext+1:])
 	}
 	return !w.Known && c.lister(w) != nil
 }

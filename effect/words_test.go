@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/obstat/obstat/effect/internal/word"
 )
 
 // stopping returns the flags of the knowledge base that make a program do less, by their verbs:
@@ -29,8 +31,8 @@ func stopping(t *testing.T) map[string]bool {
 			}
 		}
 	}
-	for _, name := range Programs() {
-		s := lookup(name)
+	for _, name := range knownPrograms() {
+		s := builtin.lookup(name)
 		add(s)
 		for i := range s.subs {
 			add(s.ready(&s.subs[i]))
@@ -46,16 +48,10 @@ func TestAddedWord(t *testing.T) {
 	if len(less) < 20 || len(less) > 500 || !less["--help"] || !less["--dry-run"] {
 		t.Fatalf("%d flags that stop a program", len(less))
 	}
-	abbreviated := map[string]bool{}
 	var cmds []string
 	for _, c := range slices.Concat(corpus(t, "danger.jsonl.gz"), corpus(t, "unsafe.jsonl.gz"), corpus(t, "harmful.jsonl.gz"), corpus(t, "readonly.jsonl.gz")) {
 		if !AnalyzeCommand(c, testOptions()).ReadOnly {
 			cmds = append(cmds, c)
-		}
-	}
-	for f := range less { // a flag may be abbreviated
-		for n := 4; n < len(f) && strings.HasPrefix(f, "--"); n++ {
-			abbreviated[f[:n]] = true
 		}
 	}
 	words := []string{"a.txt", "x=y", "-", "--", "--zzz", "-z", "/etc/passwd", "5", "''", "@a", "+1"}
@@ -69,9 +65,32 @@ func TestAddedWord(t *testing.T) {
 			check(t, c+" "+w)
 		}
 	}
+	flags := otherFlags(less)
+	rnd := rand.New(rand.NewPCG(15, 15))
+	for range 20_000 {
+		c, w := cmds[rnd.IntN(len(cmds))], flags[rnd.IntN(len(flags))]
+		name, rest, ok := strings.Cut(c, " ")
+		if takes(name, w) { // the next word, or else the command is an error
+			continue
+		}
+		check(t, c+" "+w)
+		if ok && builtin.lookup(name) != nil && builtin.lookup(name).style&styleBSD == 0 { // whose first word may be flags without a dash
+			check(t, name+" "+w+" "+rest)
+		}
+	}
+}
+
+// otherFlags returns the flags of all programs but some, and but their abbreviations.
+func otherFlags(less map[string]bool) []string {
+	abbreviated := map[string]bool{}
+	for f := range less {
+		for n := 4; n < len(f) && strings.HasPrefix(f, "--"); n++ {
+			abbreviated[f[:n]] = true
+		}
+	}
 	var flags []string
-	for _, name := range Programs() {
-		s := lookup(name)
+	for _, name := range knownPrograms() {
+		s := builtin.lookup(name)
 		for i := range s.long.list {
 			n := s.long.list[i].name
 			if !less["--"+n] && !abbreviated["--"+n] {
@@ -83,27 +102,16 @@ func TestAddedWord(t *testing.T) {
 		}
 	}
 	for ch := byte('!'); ch < 127; ch++ {
-		if f := "-" + string(ch); isWordByte(ch) && !less[f] {
+		if f := "-" + string(ch); word.IsByte(ch) && !less[f] {
 			flags = append(flags, f)
 		}
 	}
-	rnd := rand.New(rand.NewPCG(15, 15))
-	for range 20_000 {
-		c, w := cmds[rnd.IntN(len(cmds))], flags[rnd.IntN(len(flags))]
-		name, rest, ok := strings.Cut(c, " ")
-		if takes(name, w) { // the next word, or else the command is an error
-			continue
-		}
-		check(t, c+" "+w)
-		if ok && lookup(name) != nil && lookup(name).style&styleBSD == 0 { // whose first word may be flags without a dash
-			check(t, name+" "+w+" "+rest)
-		}
-	}
+	return flags
 }
 
 // takes reports whether a flag of a program, or of one of its subcommands, has a value.
 func takes(program, flag string) bool {
-	s := lookup(program)
+	s := builtin.lookup(program)
 	if s == nil {
 		return false
 	}

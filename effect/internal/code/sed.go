@@ -1,40 +1,12 @@
-package effect
+package code
 
-import (
-	"strings"
+import "strings"
 
-	"github.com/obstat/obstat/shell"
-)
-
-// sed gives a sed script its effects, or calls it code if it is not wholly understood.
-func (c *call) sed(w *shell.Word) {
+// Sed reads a script for sed and returns the files and commands that it uses; ok is false where it is not wholly understood.
+func Sed(text string) (uses []SedUse, ok bool) {
 	var r sedReader
-	text := w.Text
-	if !w.Known { // `sed "s/x/$(git rev-parse --short HEAD)/"`
-		text = w.Shape()
-		if strings.Count(text, shell.Unknown) != 1 || !shell.IsPrinted(w) || !strings.Contains(w.Raw, "$(git rev-parse --short HEAD)") && !strings.Contains(w.Raw, "$(git rev-parse HEAD)") && !strings.Contains(w.Raw, "$(date +%") {
-			c.code("sed", w)
-			return
-		}
-		text = strings.Replace(text, shell.Unknown, "0", 1)
-	}
-	if !r.read(text) {
-		c.code("sed", w)
-		return
-	}
-	for i := range r.files {
-		f := &r.files[i]
-		v := shell.Word{Text: f.name, Known: true, Span: w.Span}
-		switch f.op {
-		case 'r':
-			c.readFile(&v, true)
-		case 'w':
-			c.changeFile(Write, &v)
-		default:
-			c.shellText(&v)
-			c.gap(NotPlain, "sed runs a command", w)
-		}
-	}
+	ok = r.read(text)
+	return r.files, ok
 }
 
 // sedReader reads sed scripts: enough of the language to list the files that a script reads
@@ -44,12 +16,13 @@ type sedReader struct {
 	text  string
 	at    int
 	depth int // of { }
-	files []sedFile
+	files []SedUse
 }
 
-type sedFile struct {
-	op   byte // r, w or e
-	name string
+// A SedUse is a file that a script reads (r) or writes (w), or a command that it runs (e).
+type SedUse struct {
+	Op   byte
+	Name string
 }
 
 func (r *sedReader) read(text string) bool {
@@ -128,7 +101,7 @@ func (r *sedReader) command() bool {
 	case 'e':
 		r.skip(" \t")
 		name := r.line()
-		r.files = append(r.files, sedFile{'e', name})
+		r.files = append(r.files, SedUse{'e', name})
 		return name != ""
 	case 's':
 		return r.substitute()
@@ -257,7 +230,7 @@ func (r *sedReader) file(op byte) bool {
 		return false
 	}
 	if name != "/dev/stdout" && name != "/dev/stderr" && name != "/dev/stdin" {
-		r.files = append(r.files, sedFile{op, name})
+		r.files = append(r.files, SedUse{op, name})
 	}
 	return true
 }

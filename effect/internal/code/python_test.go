@@ -1,19 +1,19 @@
-package effect
+package code
 
 import (
 	"strings"
 	"testing"
 )
 
-// uses writes what code uses, "?" if it is not understood.
-func usesOf(lang, text string) string {
-	uses, ok := readCode(lang, text)
+// usesOf writes the uses of code, "?" if it is not understood.
+func usesOf(text string) string {
+	uses, ok := Python(text)
 	if !ok {
 		return "?"
 	}
 	var out []string
 	for _, u := range uses {
-		out = append(out, strings.TrimSpace(u.how+" "+u.name))
+		out = append(out, strings.TrimSpace(u.How+" "+u.Name))
 	}
 	return strings.Join(out, ", ")
 }
@@ -72,7 +72,7 @@ func TestPythonReader(t *testing.T) {
 		"import sys; print(sys.version, end='')": "module sys", "print(1, file=2); file('.env')": "?", "import platform; platform.architecture('x')": "?", "class A(metaclass=print): pass": "?",
 		"import venv.__main__": "?", "from pip import __main__": "?", "import antigravity": "?", "if (n := len('abc')) > 2: print(n)": "",
 	} {
-		if got := usesOf("Python", text); got != want {
+		if got := usesOf(text); got != want {
 			t.Errorf("Python %q: %q, want %q", text, got, want)
 		}
 	}
@@ -83,10 +83,8 @@ func FuzzCode(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, lang := range [...]string{"Python"} {
-			if uses, ok := readCode(lang, text); ok && len(uses) > len(text) {
-				t.Errorf("%s %q: %d uses", lang, text, len(uses))
-			}
+		if uses, ok := Python(text); ok && len(uses) > len(text) {
+			t.Errorf("%q: %d uses", text, len(uses))
 		}
 	})
 }

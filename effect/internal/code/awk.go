@@ -1,25 +1,17 @@
-package effect
+package code
 
 import (
 	"strings"
 
-	"github.com/obstat/obstat/shell"
+	"github.com/obstat/obstat/effect/internal/word"
+	"github.com/obstat/obstat/effect/kb"
 )
 
-// awk gives an awk program its effects, or calls it code if it is not wholly understood.
-func (c *call) awk(w *shell.Word) {
-	r := awkReader{text: w.Text}
-	if !w.Known || !r.read() {
-		c.code("awk", w)
-		return
-	}
-	if strings.Contains(w.Text, "ENVIRON") {
-		c.environ(w)
-	}
-	for _, f := range r.writes {
-		v := shell.Word{Text: f, Known: true, Span: w.Span}
-		c.changeFile(Write, &v)
-	}
+// Awk reads a program for awk and returns the files that it writes; ok is false where it is not wholly understood.
+func Awk(text string) (writes []string, ok bool) {
+	r := awkReader{text: text}
+	ok = r.read()
+	return r.writes, ok
 }
 
 // awkReader tells whether an awk program does nothing but compute and print. It does not
@@ -34,12 +26,12 @@ type awkReader struct {
 	writes []string
 }
 
+var awkHarm = kb.Table("!awk-harm")
+
 func (r *awkReader) read() bool {
 	// These words do harm wherever they stand; that they may only be text is not looked at.
-	for _, word := range [...]string{"system", "getline", "ARGV", "@", "close", "fflush", "extension"} {
-		if strings.Contains(r.text, word) {
-			return false
-		}
+	if awkHarm().In(r.text) {
+		return false
 	}
 	r.prev = 'o'
 	for r.at < len(r.text) {
@@ -70,7 +62,7 @@ func (r *awkReader) token() bool {
 		return ok
 	case ch == '/':
 		return r.slash()
-	case isWordByte(ch) || ch == '$' || ch == '.':
+	case word.IsByte(ch) || ch == '$' || ch == '.':
 		r.word()
 	case ch == '(' || ch == '[':
 		r.depth++
@@ -84,15 +76,6 @@ func (r *awkReader) token() bool {
 		return r.operator()
 	}
 	return true
-}
-
-// isWord reports whether a text has nothing but letters of a word.
-func isWord(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r > 127 || !isWordByte(byte(r)) })
-}
-
-func isWordByte(ch byte) bool {
-	return ch == '_' || ch >= '0' && ch <= '9' || ch|0x20 >= 'a' && ch|0x20 <= 'z' || ch >= 0x80
 }
 
 func (r *awkReader) str() (string, bool) {
@@ -146,7 +129,7 @@ func (r *awkReader) slash() bool {
 
 func (r *awkReader) word() {
 	start := r.at
-	for r.at < len(r.text) && (isWordByte(r.text[r.at]) || r.text[r.at] == '.' || r.text[r.at] == '$') {
+	for r.at < len(r.text) && (word.IsByte(r.text[r.at]) || r.text[r.at] == '.' || r.text[r.at] == '$') {
 		r.at++
 	}
 	r.prev = 'v'

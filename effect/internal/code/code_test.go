@@ -1,4 +1,4 @@
-package effect
+package code
 
 import "testing"
 
@@ -9,12 +9,11 @@ func TestSedReader(t *testing.T) {
 		"w out": "wout", "1,3w out": "wout", "s/a/b/w out": "wout", "s/a/b/gw out\np": "wout", "r in": "rin", "R in": "rin", "W out": "wout", "{w out\n}": "wout", "b;w out": "wout", "w /dev/stdout": "",
 		"e": "?", "e rm x": "erm x", "1e rm x": "erm x", "s/a/b/e": "?", "s/a/b/ge": "?", "s/a/b": "?", "k": "?", "{p": "?", "}": "?", "s/a\nb/c/": "?", "a foo\\\\\nw out": "wout", "a foo\\\nw out": "",
 	} {
-		var r sedReader
 		got := "?"
-		if r.read(script) {
+		if uses, ok := Sed(script); ok {
 			got = ""
-			for _, f := range r.files {
-				got += string(f.op) + f.name
+			for _, u := range uses {
+				got += string(u.Op) + u.Name
 			}
 		}
 		if got != want {
@@ -30,14 +29,13 @@ func TestAwkReader(t *testing.T) {
 		"BEGIN{system(\"x\")}": false, "{print | \"sh\"}": false, "{\"date\" | getline}": false, "{getline < \"f\"}": false, "{print > $1}": false, "{print > \"a\" \"b\"}": false, "{print \"x\" > \"f\" $1}": false,
 		"@include \"x\"": false, "{x = (a) /b/ c}": false, "{\"": false, "/x": false, "{print \"a\" >= \"b\"}": false, "BEGIN{ARGV[1]=\"x\"}": false, "{close(\"x\")}": false, "/[/]/": false,
 	} {
-		r := awkReader{text: prog}
-		if got := r.read(); got != want {
+		if _, got := Awk(prog); got != want {
 			t.Errorf("awk %q: %v, want %v", prog, got, want)
 		}
 	}
-	r := awkReader{text: `{print $1 > "a"; printf "x" >> "b"}`}
-	if !r.read() || len(r.writes) != 2 || r.writes[0] != "a" || r.writes[1] != "b" {
-		t.Errorf("writes %q", r.writes)
+	writes, ok := Awk(`{print $1 > "a"; printf "x" >> "b"}`)
+	if !ok || len(writes) != 2 || writes[0] != "a" || writes[1] != "b" {
+		t.Errorf("writes %q", writes)
 	}
 }
 
@@ -48,21 +46,8 @@ func TestSQLReader(t *testing.T) {
 		"select 1 into outfile 'x'": "?", "select load_extension('x')": "?", "select pg_read_file('x')": "?", "copy t to program 'x'": "?", "explain analyze delete from x": "?", "call p()": "?", "select 1 -- x": "?", "select '\\'; drop table x": "?",
 		"select $$x$$": "?", "\\! rm": "?", "pragma writable_schema=1": "?", "attach 'x' as y": "?", "set role x": "?", "": "",
 	} {
-		r := sqlReader{text: text}
-		if got := r.read(); got != want {
+		if got := SQL(text); got != want {
 			t.Errorf("SQL %q: %q, want %q", text, got, want)
-		}
-	}
-}
-
-func TestEnvironment(t *testing.T) {
-	for name, harm := range map[string]bool{
-		"PATH": true, "LD_PRELOAD": true, "GIT_SSH_COMMAND": true, "GIT_OPTIONAL_LOCKS": false, "FOO": false, "CI": false, "LC_ALL": false, "NODE_OPTIONS": true, "NODE_ENV": false, "BASH_ENV": true, "IFS": true,
-		"PROMPT_COMMAND": true, "PYTHONSTARTUP": true, "PYTHONUNBUFFERED": false, "EDITOR": true, "MY_EDITOR": true, "AWS_REGION": false, "AWS_ENDPOINT_URL": true, "https_proxy": true, "TAR_OPTIONS": true, "x": false, "i": false,
-	} {
-		r := envLookup(name)
-		if got := r != nil && r.harm; got != harm {
-			t.Errorf("%s: harm %v, want %v", name, got, harm)
 		}
 	}
 }

@@ -1,0 +1,121 @@
+package effect
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/obstat/obstat/effect/internal/git"
+	"github.com/obstat/obstat/effect/internal/search"
+	"github.com/obstat/obstat/effect/kb"
+)
+
+// toy is a knowledge base of its own: an interpreter, a lister and a selection that no machine has.
+const toy = `
+snek snek3
+	does read args script(/main.snek) text* stdin code(Snek) style stop
+	flags -v,--version:help -e=code(Snek):args(text*) -m=module(.snek)
+sniff
+	does read args list* flags --named= --under --shout
+gobble
+	does delete(what it is given) args delete* flags -q
+feed
+	does read args run+ style stop
+!lister sniff
+	prints always refuses --shout name --named or --either
+!selects firstfew
+	letters k numbers
+!verbs
+	gulp
+!env bends the snake
+	SNEK_*
+`
+
+func analyzeToy(t *testing.T, cmd string) *Analysis {
+	t.Helper()
+	a := newAnalyzer(testOptions())
+	a.dict = &dictionary{find: kb.FindIn(toy)}
+	a.an.Source, a.an.Tool = cmd, "shell"
+	a.script(cmd, &frame{dir: a.opts.Dir, owner: -1})
+	return a.finish()
+}
+
+// An interpreter and a lister are lines of text: nothing in Go knows these.
+func TestToyKnowledge(t *testing.T) {
+	for _, tt := range []struct{ cmd, want string }{
+		{"snek a.snek", "code a.snek"},
+		{"snek -e 'x'", "code x"},
+		{"echo x", "gap unknown program"},
+		{"snek3 --version", "read-only"},
+		{"sniff . --named '*.o'", "read-only"},
+		{"gobble $(sniff lib --named '*.o')", "delete lib/*.o"},
+		{"gobble $(sniff lib --named '*.o' --shout)", "gap dynamic operand"},
+		{"gobble $(sniff lib --named '*.o' | firstfew -k 3)", "delete lib/*.o"},
+		{"gobble $(sniff lib --named '*.o' | other -k 3)", "gap dynamic operand"},
+		{"sniff src | feed gobble", "delete src/..."},
+		{"SNEK_PATH=x snek a.snek", "gap environment"},
+	} {
+		an := analyzeToy(t, tt.cmd)
+		var got []string
+		if an.ReadOnly {
+			got = append(got, "read-only")
+		}
+		for i := range an.Effects {
+			e := &an.Effects[i]
+			at, _ := strings.CutPrefix(e.Path, "/home/user/project/")
+			switch {
+			case e.name != "":
+				at += "/" + e.name
+			case e.Recursive:
+				at += "/..."
+			case e.Path == "":
+				at = e.Raw
+			}
+			got = append(got, e.Kind.String()+" "+at)
+		}
+		for i := range an.Gaps {
+			got = append(got, "gap "+an.Gaps[i].Kind.String())
+		}
+		if !slices.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q among them", tt.cmd, got, tt.want)
+		}
+	}
+}
+
+// Every table of the knowledge base is one that code asks for, and is understood; a wrong word has its line.
+func TestTablesCompile(t *testing.T) {
+	known := strings.Fields(tableNames)
+	eachBlock(t, func(file string, b *kb.Block) {
+		if !kb.Special(b.Head) || b.Head[0] == '@' {
+			return
+		}
+		var err error
+		switch table, _, _ := strings.Cut(b.Head, " "); {
+		case table == "!lister" || table == "!selects" || table == "!column":
+			_, err = search.Parse(b.Body)
+		case table == "!git-shows":
+			_, err = git.ParseShows(b.Body)
+		case !slices.Contains(known, table):
+			t.Errorf("%s:%d: no code asks for the table %s", file, b.Line, table)
+		}
+		if err != nil {
+			t.Errorf("%s:%d: %v", file, errorLine(b.Line, err), err)
+		}
+	})
+	_, err := search.Parse("\tprints always\n\tnosuch -x\n")
+	if err != nil {
+		t.Errorf("a word of a section is taken for a keyword: %v", err)
+	}
+	_, err = search.Parse("\t-x\n\tprints always\n")
+	if err == nil || errorLine(10, err) != 11 {
+		t.Errorf("%v at line %d, want one at 11", err, errorLine(10, err))
+	}
+}
+
+// tableNames are the tables of words.
+const tableNames = "!verbs !env !runs !lists !lists-git !column-not !git-runs !git-harmless !git-changes !git-patches !git-diffs !git-objects !prints-number " +
+	"!patch-flags !sql-changes !sql-refused !sql-reads !sql-within !sql-paren !sql-name !sql-code !sql-outside !sql-deletes !sql-commands !awk-harm " +
+	"!echoes !formats !passes !shows !copies !links !mounts !keeps !rewrites !compilers !splits !spares-directories !slash-is-name !own-code !dumps " +
+	"!database-dumps !container-clients !runs-builtins !splits-lines !gnu !says-command !unpacks !unpacks-not !pythons !python-loads !python-runs !prose " +
+	"!standard-dirs !program-dirs !path-dirs !homes !sinks !secret-variables !environment-words !ssh-runs !ssh-commands !mount-from !mount-to " +
+	"!socat-streams !socat-runs !socat-network !http-reads"
