@@ -15,8 +15,8 @@ import (
 
 // maxWork is how much work one analysis may be, with reading the shell text. It is counted, not
 // timed, so that a text has the same answer on every machine: a unit is about a microsecond of the
-// analysis and of what rules and self-protection do with its result. Past it nothing is known: a
-// hiding gap says so, and what was found until then stays.
+// analysis, of the rules and of self-protection. Past it nothing is known: a hiding gap says so, and
+// the effects that were found until then stay.
 const maxWork = 40_000
 
 // The work that things are.
@@ -78,7 +78,7 @@ func newAnalyzer(o *Options) *analyzer {
 	return a
 }
 
-// small and large are an Analysis with room for what most commands do, in one piece of memory.
+// small and large are an Analysis with room for the effects of most commands, in one piece of memory.
 type (
 	small struct {
 		Analysis
@@ -92,7 +92,7 @@ type (
 	}
 )
 
-// reserve moves the draft to a place of its own, with room for what the script does.
+// reserve moves the draft to a place of its own, with room for the script's effects.
 func (a *analyzer) reserve(list []shell.Command) {
 	if a.an != &a.draft {
 		return
@@ -188,7 +188,7 @@ func (f *frame) effect(k Kind, raw string, at shell.Span, cmd int) Effect {
 	return Effect{Kind: k, Origin: Origin{Command: cmd, Span: at}, Place: Place{Raw: raw, Where: f.where, Host: f.host}}
 }
 
-// inner is the frame of what program name runs.
+// inner is the frame of a command that program name runs.
 func (f *frame) inner(name string, owner int) frame {
 	in := *f
 	in.via = append(f.via[:len(f.via):len(f.via)], name)
@@ -207,7 +207,8 @@ func (a *analyzer) script(src string, f *frame) {
 		return
 	}
 	a.depth++
-	opts := shell.Options{Lang: a.opts.Lang, Vars: a.known(src, f.dir), MaxCommands: maxWork / (commandWork + effectWork), MaxWork: maxWork - a.work}
+	opts := shell.Options{Lang: a.opts.Lang, Vars: a.known(src, f.dir), MaxWork: maxWork - a.work}
+	opts.MaxCommands = maxWork / (commandWork + effectWork)
 	s := shell.Parse(src, &opts)
 	a.afford(s.Work)
 	if a.depth == 1 {
@@ -389,7 +390,9 @@ func (a *analyzer) program(words []shell.Word, cmd int, f *frame) {
 
 // newCall is a call of a program that the knowledge base has.
 func (a *analyzer) newCall(words []shell.Word, name string, sp *spec, cmd int, f *frame) call {
-	return call{a: a, f: *f, words: words, cmd: cmd, name: name, match: match{root: sp, spec: sp, rest: -1}, seenAt: len(a.seen), opsAt: len(a.ops)}
+	c := call{a: a, f: *f, words: words, cmd: cmd, name: name, match: match{root: sp, spec: sp, rest: -1}}
+	c.part = part{len(a.seen), len(a.ops)}
+	return c
 }
 
 var builtinRunners = kb.Table("!runs-builtins")
@@ -409,8 +412,7 @@ func (a *analyzer) room(size int, at shell.Span, owner int) bool {
 	return a.afford(commandWork + size/bytesOfWork)
 }
 
-// afford counts work and reports whether there was not too much so far. What is found behind that
-// is left out.
+// afford counts work and reports whether there was not too much so far. Effects behind that are left out.
 func (a *analyzer) afford(n int) bool {
 	if a.work += n; a.work > maxWork && !a.full {
 		a.full = true
@@ -441,7 +443,7 @@ func (a *analyzer) addGap(k GapKind, why string, span shell.Span, cmd int) {
 	a.an.Gaps = append(a.an.Gaps, Gap{Kind: k, Why: why, Span: span, Command: cmd, Hides: k.hides()})
 }
 
-// finish draws the conclusions, what is read-only, and why not, and returns the analysis.
+// finish decides what is read-only, and why not, and returns the analysis.
 func (a *analyzer) finish() *Analysis {
 	an := a.an
 	for i := range an.Commands {
@@ -452,13 +454,13 @@ func (a *analyzer) finish() *Analysis {
 		a.refute(an.Gaps[i].Command, an.Gaps[i].Why)
 	}
 	for i := range an.Effects {
-		if e := &an.Effects[i]; !e.Harmless && (an.ReadOnly || e.Command >= 0 && e.Command < len(an.Commands) && an.Commands[e.Command].ReadOnly) {
-			a.refute(e.Command, e.sentence())
+		e := &an.Effects[i]
+		if e.Harmless || !an.ReadOnly && e.Command >= 0 && e.Command < len(an.Commands) && !an.Commands[e.Command].ReadOnly {
+			continue
 		}
-		if e := &an.Effects[i]; !e.Harmless && e.Command < 0 { // of a redirect around commands: `{ cat; } < .env`
-			for j := range an.Commands {
-				a.refute(j, e.sentence())
-			}
+		a.refute(e.Command, e.sentence())
+		for j := 0; j < len(an.Commands) && e.Command < 0; j++ { // of a redirect around commands: `{ cat; } < .env`
+			a.refute(j, e.sentence())
 		}
 	}
 	if isShell(an.Tool) && len(an.Commands) == 0 && strings.TrimSpace(an.Source) == "" {
@@ -471,7 +473,7 @@ func (a *analyzer) finish() *Analysis {
 	return a.release()
 }
 
-// refute records that a command, and what runs it, is not read-only.
+// refute records that a command, and the one that runs it, is not read-only.
 func (a *analyzer) refute(cmd int, why string) {
 	if a.an.ReadOnly {
 		a.an.ReadOnly, a.an.Why = false, why
@@ -486,7 +488,7 @@ func (a *analyzer) refute(cmd int, why string) {
 	}
 }
 
-// sentence says what an effect does, for a person.
+// sentence describes an effect for a person.
 func (e *Effect) sentence() string {
 	var s string
 	switch e.Kind {

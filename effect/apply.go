@@ -137,7 +137,7 @@ func (c *call) writeFile(w *shell.Word, flag bool) {
 	}
 }
 
-// applyNetwork handles the roles of addresses and of what is sent.
+// applyNetwork handles the roles of addresses and of data to send.
 func (c *call) applyNetwork(r role, w *shell.Word) bool {
 	switch r {
 	case roleURL:
@@ -423,7 +423,7 @@ func (c *call) format(w *shell.Word) {
 	if !w.Known || len(c.a.an.Effects) == n {
 		for ; n < len(c.a.an.Effects); n++ {
 			e := &c.a.an.Effects[n]
-			e.visible = e.name == "" // of what is found by a name, that says more
+			e.visible = e.name == "" // a pattern of names says more
 			e.formatted = e.visible
 		}
 		return

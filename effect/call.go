@@ -21,9 +21,11 @@ type call struct {
 	whereabouts
 	container
 	found found
-
-	seenAt, opsAt int // where this call's part of the scratch begins
+	part
 }
+
+// part is where a call's part of the scratch begins.
+type part struct{ seenAt, opsAt int }
 
 // match is the entry of the knowledge base that a call fits.
 type match struct {
@@ -100,7 +102,7 @@ func (c *call) gap(k GapKind, why string, w *shell.Word) {
 	}
 }
 
-// wraps reports whether the program runs what its operands name.
+// wraps reports whether the program runs its operands.
 func (c *call) wraps() bool {
 	for i := range c.args {
 		if runs(c.args[i].role) {
@@ -116,8 +118,8 @@ func (c *call) run() {
 		c.semicolons()
 	case style&styleEcho != 0:
 		c.prints()
-	case style&styleEval != 0 && len(c.words) == 2 && !c.words[1].Known && c.a.an.Commands[c.cmd].Known: // `eval "$(ssh-agent -s)"`
-		e := c.own(Code, "code that a program prints", 0)
+	case style&styleEval != 0 && len(c.words) == 2 && !c.words[1].Known && c.a.an.Commands[c.cmd].Known:
+		e := c.own(Code, "code that a program prints", 0) // `eval "$(ssh-agent -s)"`
 		e.Certain = true
 		c.a.effect(e)
 	}

@@ -12,10 +12,10 @@ import (
 //go:embed kb/tools.txt
 var toolsText string
 
-// Tool is what the catalogue knows of a tool.
+// Tool is an entry of the catalogue.
 type Tool struct {
 	Name      string   // as the agent calls it
-	Canonical string   // shell, powershell, read, write, edit, notebook, patch, delete, move, mkdir, list, glob, grep, fetch, search, task, skill, code, todo, question, plan, none, kill, mcp
+	Canonical string   // first word of its line in kb/tools.txt: shell, read, fetch, ...
 	Command   []string // input fields that hold the command or patch, best first
 	Paths     []string // input fields that hold paths
 	Dir       []string // input fields that hold the working directory
@@ -93,7 +93,7 @@ func Tools() (out []Tool) {
 	return out
 }
 
-// Lookup returns what the catalogue knows of a tool. Names of MCP tools, as the agents write
+// Lookup returns a tool's entry of the catalogue. Names of MCP tools, as the agents write
 // them (mcp__server__tool, mcp_server_tool, MCP:tool), are all known as such.
 func Lookup(tool string) (Tool, bool) {
 	if of, ok := catalogue()[tool]; ok {

@@ -83,8 +83,8 @@ func (a *analyzer) loadWritten() {
 	}
 }
 
-// shadowed reports whether a file may be taken for one of Python's own modules: `json.py`, or a file of a package `json/`, where
-// Python looks for them. One of another name is loaded by nothing.
+// shadowed reports whether a file may be taken for one of Python's own modules: `json.py`, or a file of a
+// package `json/`. One of another name is loaded by nothing.
 func (in *inlined) shadowed(file string) bool {
 	rest, below := strings.CutPrefix(file, in.dir+"/")
 	for name := range strings.SplitSeq(strings.TrimSuffix(rest, ".py"), "/") {
@@ -239,8 +239,8 @@ func (c *call) clientCommand(text string, w *shell.Word) bool {
 	return ok
 }
 
-// patched gives `git apply` and `patch` the files that the patch names, where its text is known: from a here-document, or from a
-// file that the command itself writes. It reports whether that is so.
+// patched gives `git apply` and `patch` the files that the patch names. It reports whether the text is known:
+// from a here-document, or from a file that the command itself writes.
 func (c *call) patched() bool {
 	in, known := left.Input(c.f.script, c.f.at)
 	text := in.Text
@@ -259,7 +259,8 @@ func (c *call) patched() bool {
 	}
 	names, ok := code.PatchNames(text, strip)
 	dir, top := c.f.dir, c.a.worktree(c.f.dir)
-	if !ok || slices.ContainsFunc(names, func(name string) bool { return c.a.isLink(dir, name) || c.a.isLink(top, name) }) {
+	link := func(name string) bool { return c.a.isLink(dir, name) || c.a.isLink(top, name) }
+	if !ok || slices.ContainsFunc(names, link) {
 		return false
 	}
 	moves := strings.Contains(text, "\nrename from ") || strings.Contains(text, "\ncopy from ")

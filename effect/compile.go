@@ -8,8 +8,8 @@ import (
 	"github.com/obstat/obstat/effect/kb"
 )
 
-// compile reads the body of a program's block. What it does not understand is an error,
-// and the spec then lacks it: the program is known, what it does is not.
+// compile reads the body of a program's block. The spec lacks words that are errors: the program is
+// known then, but not all that it does.
 func (d *dictionary) compile(body string) (*spec, error) {
 	root := &spec{few: -1, subTable: subTable{dict: d}}
 	c := compiler{dict: d, lex: kb.Lexer{Text: body}, spec: root}
@@ -129,7 +129,7 @@ func (c *compiler) sub() string {
 	}
 	if tok == "" || u.words == 0 || u.words > maxSubWords {
 		c.fail("sub without names or does")
-		u.words = maxSubWords + 1 // nobody has written that many
+		u.words = maxSubWords + 1 // more than any command has
 		return tok
 	}
 	c.spec.deep = max(c.spec.deep, u.words)
@@ -137,8 +137,8 @@ func (c *compiler) sub() string {
 	return c.lex.Next()
 }
 
-// name notes what a name of a subcommand, the last that is there, begins with. The alternatives of
-// the first name are what it is found by.
+// name notes the letters that a name of a subcommand, the last that is there, begins with. The
+// subcommand is found by the alternatives of its first name.
 func (c *compiler) name(u *sub, names string) {
 	word, place := min(u.words, maxSubWords-1), len(c.spec.subs)-1
 	for start, star, i := 0, false, 0; ; i++ {

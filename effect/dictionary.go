@@ -98,10 +98,17 @@ func (d *dictionary) sources(program string) bool {
 	return s != nil && s.style&styleBuiltin != 0 && s.args[0].role == roleScript
 }
 
+// evaluates reports whether a program runs its words: eval.
+func (d *dictionary) evaluates(program string) bool {
+	s := d.lookup(program)
+	return s != nil && s.style&styleEval != 0
+}
+
 // patches reports whether a program changes the files that a patch names.
 func (d *dictionary) patches(program string) bool {
 	s := d.lookup(program)
-	return s != nil && (s.style&styleGit != 0 || slices.ContainsFunc(s.does, func(v deed) bool { return v.tags.Has(Patch) }))
+	patches := func(v deed) bool { return v.tags.Has(Patch) }
+	return s != nil && (s.style&styleGit != 0 || slices.ContainsFunc(s.does, patches))
 }
 
 // lister returns how a command prints names of files, nil if its program does not.

@@ -1,4 +1,4 @@
-// Package effect says what a tool call would do.
+// Package effect analyses tool calls: which programs they run, which files they read, write and delete.
 //
 // It owns the catalogue of agents' tools (which input field is a command, a path, a URL),
 // the knowledge base of command-line programs (kb/*.kb, plain text that can be extended
@@ -7,7 +7,7 @@
 // the call could be seen.
 //
 // It does not decide anything and knows no rules. It reads no file and starts no program:
-// what is known of the file system comes in through paths.FS.
+// paths.FS tells it of the file system.
 package effect
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/obstat/obstat/shell"
 )
 
-// Kind is what an effect does.
+// Kind is the kind of an effect.
 type Kind uint8
 
 // The kinds. The zero value is no kind.
@@ -100,7 +100,7 @@ type Command struct {
 	Program  string       // base name, "" if it is not known
 	Path     string       // as written
 	Words    []shell.Word // all words, program first
-	Tails    []int        // words of a known program in which a command may stand that it runs: `perf stat rm x`, `make CC='curl x'`
+	Tails    []int        // words in which a command may stand that a known program runs: `make CC='curl x'`
 	Why      string       // why it is not read-only, or a condition of that
 	ReadOnly bool         // it provably only reads, with the commands that it runs
 	Known    bool         // every word is certain
@@ -135,8 +135,8 @@ type Wrapping struct {
 	Loads       bool // a wrapper that runs whatever program a package brings: npx, `uv run`
 }
 
-// Given reports whether allowing the command that runs command i allows it, too: `npx eslint` runs code of a package, whatever
-// that is, and a container its own programs.
+// Given reports whether allowing the command that runs command i allows it, too: `npx eslint` runs code of
+// a package, whatever that is, and a container its own programs.
 func (a *Analysis) Given(i int) bool {
 	c := &a.Commands[i]
 	if c.owner < 0 {
@@ -153,9 +153,9 @@ func (a *Analysis) Given(i int) bool {
 	return code && a.Commands[c.owner].Loads
 }
 
-// Unknown reports whether what command i does cannot all be looked into: a program that the
+// Unknown reports whether not all that command i does can be looked into: a program that the
 // knowledge base does not have, one of which a part is known only at run time, or one that runs
-// code, such as `make`; the hooks of `git commit` are beside what it does.
+// code, such as `make`; the hooks of `git commit` are beside its own work.
 func (a *Analysis) Unknown(i int) bool {
 	c := &a.Commands[i]
 	if c.Program == "" || !c.Catalogued || !c.Known {
@@ -189,13 +189,13 @@ func (a *Analysis) Departs(i int) bool {
 	return false
 }
 
-// around are the places of a command that have no part in what it does.
+// around are the places of a command that have no part in its effects.
 const around = shell.InSubst | shell.InSubshell | shell.InLoop | shell.InCondition | shell.InBackground |
 	shell.Negated | shell.InPipe | shell.InProcess | shell.InGroup
 
 // Alone reports whether an analysis of command i's Text alone, in its directory, says the same of
 // it but for its redirects: no variable, wrapper or function around it, and nothing that is piped
-// into it, has a part in what it does.
+// into it, has a part in its effects.
 func (a *Analysis) Alone(i int) bool {
 	c := &a.Commands[i]
 	switch {
@@ -229,7 +229,7 @@ const (
 	DynamicProgram                // the program's name is known only at run time
 	DynamicCode                   // code is put together at run time
 	InlineCode                    // code in another language
-	Environment                   // a variable changes what runs
+	Environment                   // a variable changes which programs run
 	NotPlain                      // an argument names a program to run in a way that is not followed
 	DynamicFlag                   // an argument is known only at run time and could be a flag that runs something
 	UnknownProgram                // not in the knowledge base
@@ -237,13 +237,14 @@ const (
 	UnknownFlag                   // a flag that the knowledge base does not have
 	DynamicOperand                // an argument is known only at run time
 	UnknownTool                   // the tool is not in the catalogue
-	BadInput                      // the tool's input is not what the tool takes
+	BadInput                      // the tool does not take such an input
 )
 
 // String returns the name of the kind.
 func (k GapKind) String() string {
-	names := [...]string{"syntax", "too big", "too deep", "foreign shell", "dynamic program", "dynamic code", "inline code",
-		"environment", "not plain", "dynamic flag", "unknown program", "unknown subcommand", "unknown flag", "dynamic operand", "unknown tool", "bad input"}
+	names := [...]string{"syntax", "too big", "too deep", "foreign shell", "dynamic program", "dynamic code",
+		"inline code", "environment", "not plain", "dynamic flag", "unknown program", "unknown subcommand",
+		"unknown flag", "dynamic operand", "unknown tool", "bad input"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -259,10 +260,10 @@ type Gap struct {
 	Why     string // a phrase for a person
 	Span    shell.Span
 	Command int  // index into Analysis.Commands, or -1
-	Hides   bool // it hides which program runs, not only what a known one does
+	Hides   bool // it hides which program runs, not only the effects of a known one
 }
 
-// Analysis is what a call would do, and how much of that could be seen.
+// Analysis is the effects of a call, and how much of it could be seen.
 type Analysis struct {
 	Tool     string // canonical name of the tool, "" if the catalogue does not have it
 	Source   string // the shell text, "" for another tool
@@ -284,13 +285,13 @@ type Parsed struct {
 	script     *shell.Script
 }
 
-// A Text is what a command writes into a file that the call may run afterwards, as a test or a Dockerfile is.
+// A Text is written into a file that the call may run afterwards, such as a test or a Dockerfile.
 type Text struct {
 	Text    string
 	Command int // that writes it
 }
 
-// Options is what an analysis knows beside the command. A nil *Options is the zero value.
+// Options are the surroundings of a call. A nil *Options is the zero value.
 type Options struct {
 	Dir       string   // working directory, absolute; "" is unknown
 	Roots     []string // the workspace, absolute; empty: Dir
@@ -309,7 +310,7 @@ type Request struct {
 	Options
 }
 
-// AnalyzeCommand says what a shell command would do.
+// AnalyzeCommand analyses a shell command.
 func AnalyzeCommand(cmd string, o *Options) *Analysis {
 	a := newAnalyzer(o)
 	a.an.Source, a.an.Tool = cmd, "shell"

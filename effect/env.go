@@ -16,7 +16,7 @@ var (
 	secretVariables = kb.Table("!secret-variables")
 )
 
-// envRule says what assigning a variable does.
+// envRule describes a variable by the effect of assigning it.
 type envRule struct {
 	pattern string
 	harm    bool
@@ -35,12 +35,12 @@ func parseEnvRules(head, body string) []envRule {
 	var out []envRule
 	for tok := lex.Next(); tok != ""; tok = lex.Next() {
 		name, values, _ := kb.CutCall(tok)
-		out = append(out, envRule{pattern: name, harm: head != "harmless", why: head, values: strings.Fields(values), project: project, address: address})
+		out = append(out, envRule{name, head != "harmless", head, strings.Fields(values), project, address})
 	}
 	return out
 }
 
-// assign gives an assignment its effect: some variables change what programs run.
+// assign gives an assignment its effect: some variables change which programs run.
 func (a *analyzer) assign(name string, v *shell.Word, span shell.Span, cmd int) {
 	if i := strings.IndexByte(name, '['); i > 0 {
 		name = name[:i]
@@ -97,11 +97,12 @@ func appends(v *shell.Word) bool {
 		value = v.Raw
 	}
 	value = strings.TrimLeft(value, `"`)
-	return !v.Known && (strings.HasPrefix(value, "$PATH:") || strings.HasPrefix(value, "${PATH}:")) && !strings.ContainsAny(value, "`(")
+	first := strings.HasPrefix(value, "$PATH:") || strings.HasPrefix(value, "${PATH}:")
+	return first && !v.Known && !strings.ContainsAny(value, "`(")
 }
 
-// systemFirst reports whether a value of PATH only puts directories before the others in which the system, a person or the project
-// has programs, and which the command does not speak of elsewhere: `/usr/local/go/bin:$HOME/.cargo/bin:$PATH`.
+// systemFirst reports whether a value of PATH only puts directories of `!path-dirs` before the others, which the
+// command does not speak of elsewhere: `/usr/local/go/bin:$HOME/.cargo/bin:$PATH`.
 func (a *analyzer) systemFirst(v *shell.Word) bool {
 	value := strings.Trim(strings.TrimPrefix(v.Raw, "PATH="), `"`)
 	rest := value
@@ -118,7 +119,7 @@ func (a *analyzer) systemFirst(v *shell.Word) bool {
 	return rest != value
 }
 
-// splitsLine reports whether an assignment only says at what `read` splits its line: `while IFS=, read -r a b`.
+// splitsLine reports whether an assignment only makes `read` split its line: `while IFS=, read -r a b`.
 func splitsLine(as *shell.Assign, c *shell.Command, s *shell.Script) bool {
 	if as.Name != "IFS" || len(c.Words) == 0 || !c.Words[0].Known || s == nil || s.Redefines(c.Words[0].Text) {
 		return false
@@ -184,7 +185,7 @@ func (c *call) prints() {
 			for end < len(rest) && rest[end] < 0x80 && word.IsByte(rest[end]) {
 				end++
 			}
-			if after := rest[end:]; tellingName(rest[:end]) && !strings.HasPrefix(after, ":+") && !strings.HasPrefix(after, "+") {
+			if after := strings.TrimPrefix(rest[end:], ":"); tellingName(rest[:end]) && !strings.HasPrefix(after, "+") {
 				c.environ(w)
 				break
 			}

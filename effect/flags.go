@@ -24,7 +24,7 @@ func (c *call) flagWord(sp *spec, i, to int) int {
 	return c.shortWord(sp, i, to)
 }
 
-// unlisted is a flag that the table of the program does not have: what it does, and whether the next
+// unlisted is a flag that the table of the program does not have: its effect, and whether the next
 // word is its value, is not known.
 func (c *call) unlisted(i int) {
 	c.unsure = true
@@ -179,7 +179,8 @@ func (c *call) splitValue(w *shell.Word) {
 	if w.Known || shell.IsNumber(w) || !c.splitsInto(w) {
 		return
 	}
-	if c.spec.runs && (strings.HasPrefix(w.Raw, "$(") || strings.HasPrefix(w.Raw, "`") || strings.HasPrefix(w.Why, shell.LineOf)) && !shell.IsPrinted(w) && !c.noFlag(w) { // `sort -k $(cat f) g`
+	printed := strings.HasPrefix(w.Raw, "$(") || strings.HasPrefix(w.Raw, "`") || strings.HasPrefix(w.Why, shell.LineOf)
+	if printed && c.spec.runs && !shell.IsPrinted(w) && !c.noFlag(w) { // `sort -k $(cat f) g`
 		c.gap(DynamicFlag, "an argument that is known only at run time could be a flag that runs something", w)
 		return
 	}
@@ -190,11 +191,14 @@ func (c *call) splitValue(w *shell.Word) {
 	c.splitOperand(w)
 }
 
-// splitsInto reports whether a word that is known only at run time may be several. `$(pwd)/x` is not where the directory has
-// a plain name.
+// splitsInto reports whether a word that is known only at run time may be several. `$(pwd)/x` is not where the
+// directory has a plain name.
 func (c *call) splitsInto(w *shell.Word) bool {
-	return w.Split && (!strings.HasPrefix(w.Raw, "$(pwd)") || strings.ContainsAny(w.Raw[len("$(pwd)"):], "$`*?[{") || c.f.dir == "" || !word.Plain(c.f.dir) ||
-		c.f.script == nil || c.f.script.Redefines("pwd"))
+	rest, pwd := strings.CutPrefix(w.Raw, "$(pwd)")
+	if !w.Split || !pwd || strings.ContainsAny(rest, "$`*?[{") {
+		return w.Split
+	}
+	return !word.Plain(c.f.dir) || c.f.script == nil || c.f.script.Redefines("pwd")
 }
 
 // execWords takes find's command up to its end.
@@ -249,14 +253,15 @@ func (c *call) lonely(at int) bool {
 	return true
 }
 
-// mark notes what must be known before the operands are read.
+// mark notes verbs that change how the operands are read.
 func (c *call) mark(d *deed, at int) {
 	short := len(c.words[at].Text) > 1 && c.words[at].Text[1] != '-'
 	switch d.verb {
 	case doesHelp:
 		// After a word whose meaning is not known this may be anything, even a value; and a
 		// letter means help in one program and something else in another.
-		c.help = c.help || !c.unsure && (!short || c.lonely(at) || harmlessDeeds(c.spec.does) && !c.root.hasSubs())
+		plain := harmlessDeeds(c.spec.does) && !c.root.hasSubs()
+		c.help = c.help || !c.unsure && (!short || plain || c.lonely(at))
 	case doesIdle:
 		c.idle = true
 	case doesDry:
@@ -293,7 +298,7 @@ func (c *call) mark(d *deed, at int) {
 	}
 }
 
-// bothArgs is what the operands are if two flags say it: without the pattern that one of them takes the
+// bothArgs joins the operands that two flags give a command: without the pattern that one of them takes the
 // place of, and files that are read rather than tracked ones. `git grep -e x --no-index f` reads f.
 func bothArgs(a, b []operand) []operand {
 	pattern := func(o []operand) bool { return len(o) > 1 && o[0].role == roleText && !o[0].many }

@@ -164,8 +164,8 @@ func (c *call) lister(w *shell.Word) []shell.Word {
 	return nil
 }
 
-// noFlag reports whether a word is printed by a command which prints no flags: names below a directory that it is told,
-// or plain words, as `$(grep -rl x src)` and `$(go list ./... | grep -v e2e)`.
+// noFlag reports whether a word is printed by a command which prints no flags: names below a directory, as
+// `$(grep -rl x src)`, or plain words, as `$(go list ./... | grep -v e2e)`.
 func (c *call) noFlag(w *shell.Word) bool {
 	words := c.producer(w)
 	if words == nil {
@@ -181,8 +181,8 @@ func (c *call) noFlag(w *shell.Word) bool {
 	return l.Prefixed() && len(starts) > 0 && !slices.ContainsFunc(starts, maybeFlag)
 }
 
-// producer returns the command that prints the lines of which a word is one, where others behind it at most leave some out: of
-// `$(ls | head -5)` it is ls. It is nil if there is none.
+// producer returns the command that prints the lines of which a word is one: of `$(ls | head -5)` it is ls, as
+// those behind it only leave some out. It is nil if there is none.
 func (c *call) producer(w *shell.Word) []shell.Word {
 	inside, ok := printedBy(w)
 	if !ok || len(inside) > maxPattern {
@@ -195,7 +195,7 @@ func (c *call) producer(w *shell.Word) []shell.Word {
 	column := false
 	for i := range s.Commands {
 		k := &s.Commands[i]
-		if len(k.Assigns) > 0 || slices.ContainsFunc(k.Redirects, notErrors) {
+		if !plainPart(k) {
 			return nil
 		}
 		if i == 0 {
@@ -217,13 +217,14 @@ func (c *call) producer(w *shell.Word) []shell.Word {
 	return words
 }
 
-// printedBy returns the commands of which a word is a line that they print: `$(find .)`, or a variable that a loop sets to it.
+// printedBy returns the commands that print a word: `$(find .)`, or a variable that a loop sets to a line of it.
 func printedBy(w *shell.Word) (string, bool) {
 	if inside, ok := strings.CutPrefix(w.Raw, "$("); ok {
 		return strings.CutSuffix(inside, ")")
 	}
 	name := strings.Trim(w.Raw, `"${}`)
-	if !word.IsName(name) || strings.Count(w.Raw, "$") != 1 || strings.Trim(w.Raw[:strings.IndexByte(w.Raw, '$')], `"`) != "" {
+	before, _, _ := strings.Cut(w.Raw, "$")
+	if !word.IsName(name) || strings.Count(w.Raw, "$") != 1 || strings.Trim(before, `"`) != "" {
 		return "", false
 	}
 	return strings.CutPrefix(w.Why, shell.LineOf)
@@ -231,14 +232,22 @@ func printedBy(w *shell.Word) (string, bool) {
 
 // firstColumn reports whether awk prints the first word of lines, and nothing else: `awk '/web/ {print $1}'`.
 func (a *analyzer) firstColumn(words []shell.Word) bool {
-	return len(words) == 2 && words[0].Known && words[1].Known && search.FirstColumn(words[1].Text) && a.dict.takes(words[0].Text, roleAwk)
+	if len(words) != 2 || !words[0].Known || !words[1].Known {
+		return false
+	}
+	return search.FirstColumn(words[1].Text) && a.dict.takes(words[0].Text, roleAwk)
 }
 
 // notErrors reports whether a redirect is more than `2>/dev/null`.
 func notErrors(r shell.Redirect) bool { return r.Fd != "2" || r.Target.Text != "/dev/null" }
 
-// printedInput returns the word that stands for each one that is piped in, if those are plain words which begin with no dash:
-// `docker ps -q | xargs docker stop`, `git branch --merged | grep -v main | xargs git branch -d`.
+// plainPart reports whether a command of a pipeline stands alone, without variables and redirects.
+func plainPart(c *shell.Command) bool {
+	return len(c.Assigns) == 0 && !slices.ContainsFunc(c.Redirects, notErrors)
+}
+
+// printedInput returns the word that stands for each one that is piped in, if those are plain and begin with no
+// dash: `docker ps -q | xargs docker stop`, `git branch --merged | grep -v main | xargs git branch -d`.
 func (c *call) printedInput() (shell.Word, bool) {
 	s := c.f.script
 	if !c.inScript() || s.Commands[c.f.at].Nest&shell.MixedStdin != 0 {
@@ -289,7 +298,7 @@ func (c *call) lists() bool {
 			return true
 		}
 		tables := c.a.dict.searches()
-		if !tables.Selects(words) || len(s.Commands[from].Assigns) > 0 || slices.ContainsFunc(s.Commands[from].Redirects, notErrors) || s.Redefines(words[0].Text) {
+		if !tables.Selects(words) || !plainPart(&s.Commands[from]) || s.Redefines(words[0].Text) {
 			return false
 		}
 		at, name = from, word.Or(name, tables.Extension(words)) // `find dist -type f | sort | xargs md5sum`

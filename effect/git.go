@@ -118,17 +118,16 @@ func (c *call) gave(has func(flag string) bool) bool {
 	return false
 }
 
-// addedAll reports whether the command has put files of any name under git's control before, so that git shows them as new:
-// `git add -A && git diff --cached`.
+// addedAll reports whether the command has put files of any name under git's control before, so that git shows
+// them as new: `git add -A && git diff --cached`.
 func (c *call) addedAll() bool {
 	return slices.ContainsFunc(c.a.an.Commands[:c.cmd], func(k Command) bool { return git.AddsAll(k.Words) })
 }
 
-// givenHistory reports whether git is given commits that another git lists, of which the first, where every file is new, is one:
-// `git show $(git rev-list --all)`, `git log --format=%H | xargs git show`.
+// givenHistory reports whether git is given commits that another git lists, the first with them, where every file
+// is new: `git show $(git rev-list --all)`, `git log --format=%H | xargs git show`.
 func (c *call) givenHistory() bool {
-	source := c.a.an.Source
-	said := strings.Contains(source, "--max-parents") || strings.Contains(source, "rev-list --all") || strings.Contains(source, "--reverse")
+	said := git.ListsFirst(c.a.an.Source)
 	filled := false // a word stands for each line of a pipe
 	for i := range c.words {
 		w := &c.words[i]
@@ -233,7 +232,8 @@ func (c *call) unknownBlob(w *shell.Word) {
 		c.gap(DynamicOperand, "which file is read is known only at run time", w)
 	}
 	e := c.newEffect(Read, &v)
-	if e.Harmless = true; e.shape == nil || strings.Trim(shape, shell.Unknown) == "" { // any object, `xargs git cat-file -p`
+	e.Harmless = true
+	if e.shape == nil || strings.Trim(shape, shell.Unknown) == "" { // any object, `xargs git cat-file -p`
 		e.open(shell.Unknown)
 	}
 	c.a.effect(e)
@@ -323,7 +323,8 @@ func (a *analyzer) worktree(dir string) string {
 // `--`, and where there are several, they are files; a single one may be either.
 func (c *call) tracked(w *shell.Word, alone bool) {
 	here := w.Text == "." && w.Known && !c.f.otherRepo && c.moved == "" // as `git reset --hard`
-	if alone && (w.Known || shell.IsPrinted(w) && w.Text == "") || here || strings.HasPrefix(w.Text, ":") {
+	branch := alone && (w.Known || shell.IsPrinted(w) && w.Text == "")
+	if branch || here || strings.HasPrefix(w.Text, ":") {
 		e := c.own(Write, "the working tree", Tree)
 		e.Certain, e.Unnamed, e.at = true, true, c.fallsAt(Tree)
 		c.addDetails(&e)
@@ -348,7 +349,7 @@ func (c *call) isFiles(w *shell.Word) bool {
 	switch t := w.Text; {
 	case !w.Known || t == "":
 		return false
-	case strings.HasPrefix(t, "/") || strings.HasPrefix(t, "./") || strings.HasPrefix(t, "../"), strings.HasSuffix(t, "/"), word.HasGlob(t):
+	case t[0] == '/', strings.HasPrefix(t, "./"), strings.HasPrefix(t, "../"), strings.HasSuffix(t, "/"), word.HasGlob(t):
 		return true
 	}
 	at, fs := c.a.resolve(c.f.dir, w).Abs, c.a.opts.FS
@@ -420,7 +421,7 @@ func (c *call) distrust() string {
 		roots = []string{c.a.opts.Dir}
 	}
 	if c.f.otherRepo && path.Base(dir) != ".git" && !slices.Contains(roots, dir) {
-		return "it is not the project's own" // --git-dir=x: what x is says nobody but its configuration
+		return "it is not the project's own" // --git-dir=x: only its configuration says which it is
 	}
 	r := paths.Resolver{FoldCase: c.a.opts.FoldCase}
 	why := "it works outside the workspace"
@@ -447,7 +448,8 @@ func (a *analyzer) strange(dir, root string) bool {
 			return false
 		}
 		files, _ := fs.(paths.Filer)
-		if fs.IsDir(at+"/.git") || files != nil && files.IsFile(at+"/.git") || fs.IsDir(at+"/objects") && fs.IsDir(at+"/refs") {
+		bare := fs.IsDir(at+"/objects") && fs.IsDir(at+"/refs")
+		if bare || fs.IsDir(at+"/.git") || files != nil && files.IsFile(at+"/.git") {
 			return true
 		}
 	}

@@ -134,7 +134,7 @@ func withPlace(words []shell.Word, s *spec) []shell.Word {
 	return append(words[:len(words):len(words)], shell.Word{Text: "{}", Raw: "{}", Known: true})
 }
 
-// more adds what xargs reads from its input, or puts it in the place of -I's word.
+// more adds the words that xargs reads from its input, or puts them in the place of -I's word.
 func (c *call) more(words []shell.Word) []shell.Word {
 	if in, ok := c.inputWords(); ok && !c.marks() && !c.a.dict.runsCode(words[0].Text) {
 		for i := range in {
@@ -145,7 +145,8 @@ func (c *call) more(words []shell.Word) []shell.Word {
 	why := c.inputKind()
 	for i := range c.seen() {
 		s := &c.seen()[i]
-		if s.flag.role != roleMark || !s.has && !slices.ContainsFunc(words, func(w shell.Word) bool { return strings.Contains(w.Text, "{}") }) {
+		marked := func(w shell.Word) bool { return strings.Contains(w.Text, "{}") }
+		if s.flag.role != roleMark || !s.has && !slices.ContainsFunc(words, marked) {
 			continue
 		}
 		mark := "{}"
@@ -221,7 +222,8 @@ func (c *call) joined(words []shell.Word, where string) {
 	f := c.f.inner(c.name, c.cmd)
 	f.where, f.host = word.Or(where, f.where), word.Or(c.container.host, f.host)
 	if where != "" && thisMachine(c.container.host) {
-		f.where, f.dir = c.f.where, c.a.resolve("", &shell.Word{Text: "~", Known: true, Tilde: true}).Abs // where a login begins
+		home := c.a.resolve("", &shell.Word{Text: "~", Known: true, Tilde: true})
+		f.where, f.dir = c.f.where, home.Abs // where a login begins
 	}
 	f.pin, f.pinned = c.f.span(shell.Span{Start: words[0].Span.Start, End: words[len(words)-1].Span.End}), true
 	from := len(c.a.an.Effects)

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// keyScan goes through the fields of a JSON object without reading more of it than it has to: what it is wrong
-// about, the reader that decides refuses.
+// keyScan goes through the fields of a JSON object without reading more of it than it has to. The reader that
+// decides refuses an object that it is wrong about.
 type keyScan struct {
 	data    []byte
 	at      int
@@ -42,7 +42,7 @@ func (s *keyScan) next() bool {
 		s.value, s.text = asString(value), true
 		return ok
 	case '{', '[':
-		s.nested = true // what is in it is looked at
+		s.nested = true // its content is looked at
 		return true
 	}
 	for s.at < len(s.data) && s.data[s.at] != ',' && s.data[s.at] != '}' {

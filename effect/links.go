@@ -24,7 +24,7 @@ func (a *analyzer) globbing() globOptions {
 	if !a.globs.known {
 		said := func(option string) bool { return strings.Contains(a.an.Source, option) }
 		variable := said("GLOB")
-		a.globs = globOptions{known: true, stars: said("globstar"), dots: said("dotglob") || variable, cases: said("nocaseglob") || variable}
+		a.globs = globOptions{true, said("dotglob") || variable, said("globstar"), said("nocaseglob") || variable}
 	}
 	return a.globs
 }
@@ -155,5 +155,6 @@ func (a *analyzer) anyLink(e *Effect) {
 	more.Path, more.Real, more.Glob, more.Certain = "", "", false, false
 	more.open(shell.Unknown)
 	a.effect(more)
-	a.gap(DynamicOperand, "a pattern in a directory with more links than are looked at, or that cannot be read", e.Span, e.Command)
+	const why = "a pattern in a directory with more links than are looked at, or that cannot be read"
+	a.gap(DynamicOperand, why, e.Span, e.Command)
 }

@@ -1,6 +1,6 @@
 package effect
 
-// nameTable finds what belongs to a name: built once, then only read. Most are small, and a
+// nameTable finds the entries of a name: built once, then only read. Most are small, and a
 // process that decides one call builds some of them: an index of two-byte slots costs it
 // far less than a map would.
 type nameTable struct {
@@ -9,7 +9,7 @@ type nameTable struct {
 	long  int      // length of the longest name
 }
 
-// named is an entry: what belongs to the name lies at a place in another list.
+// named is an entry: the place in another list of the thing that has the name.
 type named struct {
 	name string
 	at   uint16

@@ -93,7 +93,8 @@ func (c *call) data(r role, w *shell.Word) {
 		}
 		v = after(w, i+1)
 	}
-	if v.Text != "" && (len(v.Text) > 1 || !v.Known) && (v.Text[0] == '@' || v.Text[0] == '<' && r == roleForm) {
+	file := strings.HasPrefix(v.Text, "@") || strings.HasPrefix(v.Text, "<") && r == roleForm
+	if file && (len(v.Text) > 1 || !v.Known) {
 		f := after(&v, 1)
 		if i := strings.IndexAny(f.Text, ",;"); i > 0 && r == roleForm {
 			f.Text = f.Text[:i]

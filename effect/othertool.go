@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -39,8 +40,8 @@ func (a *analyzer) nameField(tool *Tool, v any) {
 // maxAlternatives is how many alternatives of a pattern are told apart.
 const maxAlternatives = 16
 
-// alternatives returns the patterns that one with braces, or several with commas between them, stands for; what
-// is too much is any name.
+// alternatives returns the patterns that one with braces, or several with commas between them, stands for; any
+// name if they are too many.
 func alternatives(p string) []string {
 	before, rest, braces := strings.Cut(p, "{")
 	if !braces {
@@ -57,7 +58,7 @@ func alternatives(p string) []string {
 	return out
 }
 
-// nameEffects gives what a search by name reads these names.
+// nameEffects gives the reads of a search by name these names.
 func (a *analyzer) nameEffects() {
 	if len(a.names) == 0 {
 		return
@@ -75,29 +76,24 @@ func (a *analyzer) nameEffects() {
 	}
 }
 
+var (
+	pathKeys = kb.Table("!path-fields")
+	textKeys = kb.Table("!text-fields")
+)
+
 // pathKey reports whether a field of a tool of which nothing is known holds a path, by its name.
 func pathKey(key string) bool {
 	key = strings.ToLower(key)
-	for _, part := range [...]string{"path", "file", "dir", "folder", "uri"} {
-		if strings.Contains(key, part) {
-			return true
-		}
-	}
-	return slices.Contains([]string{"source", "src", "destination", "dest", "dst", "target", "cwd", "root", "location", "resource", "document", "notebook", "include", "args", "arguments"}, key)
+	return pathKeys().Has(key)
 }
 
-// textKey reports whether a field holds what is written, said or looked for, not where.
+// textKey reports whether a field holds a text, not a place.
 func textKey(key string) bool {
 	key = strings.ToLower(key)
-	for _, part := range [...]string{"content", "text", "string", "body", "message", "query", "prompt", "pattern", "regex", "title", "description", "code", "name"} {
-		if strings.Contains(key, part) && !strings.Contains(key, "file") {
-			return true
-		}
-	}
-	return false
+	return textKeys().Has(key) && !strings.Contains(key, "file")
 }
 
-// otherTool analyses a tool that is not known: what its fields look like is all there is.
+// otherTool analyses a tool that is not known, by its fields alone.
 func (a *analyzer) otherTool(tool *Tool, in *input) {
 	a.gap(UnknownTool, "what the tool does is not known", shell.Span{}, -1)
 	for i, key := range in.keys {
@@ -168,7 +164,8 @@ func (a *analyzer) pathText(v string) bool {
 		return false
 	}
 	dotted := v[0] == '.' && (v[1] == '/' || v[1] == '.' || v[1] >= 'a' && v[1] <= 'z')
-	return dotted || strings.HasPrefix(v, "~/") || a.opts.Dir != "" && strings.HasPrefix(v, strings.TrimSuffix(a.opts.Dir, "/")+"/")
+	inside := a.opts.Dir != "" && strings.HasPrefix(v, strings.TrimSuffix(a.opts.Dir, "/")+"/")
+	return dotted || inside || strings.HasPrefix(v, "~/")
 }
 
 func hasScheme(v, scheme string) bool {

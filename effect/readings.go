@@ -13,7 +13,7 @@ import (
 //go:embed kb/fields.txt
 var fieldsText string
 
-// fieldClass says what a field may hold, by its name.
+// fieldClass is a kind of values that a field may hold, by its name.
 type fieldClass uint8
 
 const (
@@ -30,10 +30,10 @@ var fieldClasses = sync.OnceValue(func() map[string]fieldClass {
 	out := make(map[string]fieldClass, 128)
 	for line := range strings.Lines(fieldsText) {
 		kind, rest := cutField(line)
-		class, known := map[string]fieldClass{"command": commandField, "patch": patchField, "path": pathNamed, "weak": weakPath, "address": addressField, "dir": dirField}[kind]
+		class := slices.Index([]string{"command", "patch", "path", "weak", "address", "dir"}, kind)
 		for name := range strings.FieldsSeq(rest) {
-			if known {
-				out[name] |= class
+			if class >= 0 {
+				out[name] |= 1 << class
 			}
 		}
 	}
@@ -116,8 +116,8 @@ func (t *Tool) fieldGroups() []fieldGroup {
 	return nil
 }
 
-// onePlain tells whether an input is one of the usual: an object with one field of each group at most, under a name that
-// the tool is known to have, and nothing else that may be one. It looks at keys and the beginnings of values alone.
+// onePlain tells whether an input is one of the usual: an object with one field of each group at most, under a
+// name that the tool is known to have. It looks at keys and the beginnings of values alone.
 func onePlain(t *Tool, groups []fieldGroup, data []byte) bool {
 	var n [2]int
 	s := keyScan{data: data}
@@ -128,7 +128,7 @@ func onePlain(t *Tool, groups []fieldGroup, data []byte) bool {
 		class, known := fieldClass(0), false
 		for g := range groups {
 			switch {
-			case contains(groups[g].names, s.key):
+			case slices.Contains(groups[g].names, s.key):
 				if s.key != "prompt" {
 					n[g]++
 				}
@@ -149,7 +149,7 @@ func onePlain(t *Tool, groups []fieldGroup, data []byte) bool {
 // may tells whether a field of another name than the tool is known to have may be one of the group.
 func (g *fieldGroup) may(t *Tool, class fieldClass, key, value string) bool {
 	switch {
-	case value == "" || contains(t.Names, key):
+	case value == "" || slices.Contains(t.Names, key):
 		return false
 	case g.class&commandField != 0:
 		return class&commandField != 0 && !shellName(value)
@@ -164,13 +164,15 @@ func (g *fieldGroup) may(t *Tool, class fieldClass, key, value string) bool {
 }
 
 func mayBePath(class fieldClass, key, value string) bool {
-	if len(value) > maxPattern || strings.IndexByte(value, '\n') >= 0 || strings.Contains(value, "://") && !hasScheme(value, "file:") {
+	address := strings.Contains(value, "://") && !hasScheme(value, "file:")
+	if address || len(value) > maxPattern || strings.IndexByte(value, '\n') >= 0 {
 		return false
 	}
 	if class&pathNamed != 0 {
 		return true
 	}
-	looks := value[0] == '/' || value[0] == '~' || strings.HasPrefix(value, "./") || strings.HasPrefix(value, "../") || hasScheme(value, "file:")
+	relative := strings.HasPrefix(value, "./") || strings.HasPrefix(value, "../")
+	looks := relative || value[0] == '/' || value[0] == '~' || hasScheme(value, "file:")
 	if class&weakPath != 0 {
 		return looks || strings.IndexByte(value, ' ') < 0
 	}
@@ -230,7 +232,7 @@ func fieldName(buf []byte, key string) []byte {
 	return buf
 }
 
-// A candidate is a value that may be what the tool takes.
+// A candidate is a value that the tool may take.
 type candidate struct {
 	from  string // the field that has it
 	name  string // the field that a reading has it in
@@ -253,11 +255,12 @@ func (r *reader) candidates() (n int) {
 	return n
 }
 
-// field looks at a field, and into it: `{"options": {"cmd": "rm -rf ~"}}`. It tells whether the field belongs to a group.
+// field looks at a field, and into it: `{"options": {"cmd": "rm -rf ~"}}`. It tells whether a group has the field.
 func (r *reader) field(key, from string, v any, depth int) (taken bool) {
 	for g := range r.groups {
 		of := &r.groups[g]
-		if depth == 0 && contains(of.names, key) && key != "prompt" && !isMap(v) && !(of.class&addressField != 0 && isList(v)) {
+		own := depth == 0 && slices.Contains(of.names, key) && key != "prompt"
+		if own && !isMap(v) && !(of.class&addressField != 0 && isList(v)) {
 			name := key
 			if of.class&(commandField|dirField) != 0 {
 				name = of.names[0]
@@ -312,7 +315,7 @@ func (r *reader) extra(g int, key, from string, v any) (taken bool) {
 	}
 	for _, v := range values {
 		s, ok := v.(string)
-		if ok && (contains(of.names, key) && strings.TrimSpace(s) != "" || of.may(r.tool, classOf(key), key, s)) {
+		if ok && (slices.Contains(of.names, key) && strings.TrimSpace(s) != "" || of.may(r.tool, classOf(key), key, s)) {
 			r.add(g, candidate{from, of.names[0], s, false})
 			taken = true
 		}

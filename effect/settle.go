@@ -64,8 +64,8 @@ func (c *call) deeds() {
 	}
 }
 
-// exported is the file that is put into the environment of what the program runs, if that prints its environment:
-// `pipenv run env` shows what is in .env, `pipenv run pytest` does not.
+// exported is the file that is put into the environment of a command, if that prints its environment:
+// `pipenv run env` shows .env, `pipenv run pytest` does not.
 func (c *call) exported(from int) {
 	for i := range c.spec.does {
 		d := &c.spec.does[i]
@@ -106,7 +106,7 @@ func (c *call) harmful() bool {
 	return false
 }
 
-// openedBefore are the files that flags have written, whatever else is only printed: `gpg --status-file x --version` makes x.
+// openedBefore are the files that flags have written before help is printed: `gpg --status-file x --version` makes x.
 func (c *call) openedBefore() {
 	for i := c.seenAt; i < len(c.a.seen) && c.a.afford(1); i++ {
 		if s := c.a.seen[i]; s.has && (s.flag.role == roleWrite || s.flag.role == roleMaybe || s.flag.role == roleDelete) {
@@ -160,11 +160,11 @@ func (c *call) worksIn(w *shell.Word) {
 	c.listFile(w)
 	if s := w.Shape(); !w.Known && s != "" && !strings.Contains(s, shell.Unknown) {
 		p := c.a.resolve(c.f.dir, &shell.Word{Text: s, Known: true, Tilde: true})
-		c.into = word.Or(p.Real, p.Abs) // what it may well be
+		c.into = word.Or(p.Real, p.Abs) // a likely one
 	}
 	c.f.dir = c.a.chdir(c.f.dir, w)
 	c.moved = w.Text
-	if len(c.a.left.writes) > 0 { // `npm --prefix web run x` runs what is in web/package.json
+	if len(c.a.left.writes) > 0 { // `npm --prefix web run x` runs scripts of web/package.json
 		for _, file := range codeFiles()[c.name] {
 			c.alsoStarts(file, w)
 		}
@@ -304,8 +304,8 @@ func (c *call) operands(ops []int) {
 			c.envWord(w)
 			continue
 		}
-		if o.role == roleText || o.role == roleDefine || o.role == roleUnless && strings.Contains(w.Text, "=") { // `make all` names no command
-			c.mayRun(i)
+		if o.role == roleText || o.role == roleDefine || o.role == roleUnless && strings.Contains(w.Text, "=") {
+			c.mayRun(i) // not for `make all`, which names no command
 		}
 		w = c.databaseFile(c.listed(w))
 		c.splitOperand(w)
@@ -354,7 +354,8 @@ func (c *call) startsOthers() bool {
 			}
 		}
 	}
-	return len(c.args) > 1 && (c.args[0].role == roleScript || c.args[0].role == roleModule) // `python manage.py shell -c 'code'`
+	first := c.args[0].role // `python manage.py shell -c 'code'`
+	return len(c.args) > 1 && (first == roleScript || first == roleModule)
 }
 
 var commandSayers = kb.Table("!says-command")

@@ -2,7 +2,7 @@ package effect
 
 import "sync/atomic"
 
-// role is what a word of a command line is to the program.
+// role is the meaning of a word of a command line to the program.
 type role uint8
 
 const (
@@ -42,7 +42,7 @@ const (
 	roleSocat                 // address of socat
 	roleRev                   // revision or tracked file: rev, rev:path or path
 	roleRepo                  // directory of a repository
-	roleMark                  // word that stands for what is put in later
+	roleMark                  // word that stands for others that are put in later
 	roleAssign                // NAME or NAME=value that the shell assigns
 	roleLookup                // name that is asked for on the network
 	roleSetVar                // name of a variable that the shell assigns
@@ -68,14 +68,17 @@ const (
 // roleNames are the roles as the knowledge base writes them. Like verbNames and styleNames it is no
 // map, which every process would have to build.
 var roleNames = [...]string{
-	roleText: "text", roleRead: "read", rolePeek: "peek", roleList: "list", roleWrite: "write", roleDelete: "delete", roleDir: "dir", roleURL: "url",
-	roleHost: "host", roleFrom: "from", roleTo: "to", roleRun: "run", roleRunMore: "run+", roleExec: "exec", roleShell: "shell", roleRest: "rest",
-	roleRemote: "remote", roleParallel: "parallel", roleCode: "code", roleScript: "script", roleModule: "module", roleEnv: "env", roleSed: "sed",
-	roleAwk: "awk", roleSQL: "sql", roleData: "data", roleForm: "form", roleMethod: "method", roleGitConfig: "gitconfig", roleSSHOption: "sshoption",
-	roleName: "name", roleMaybe: "maybe", roleTarFile: "tarfile", roleSocat: "socat", roleRev: "rev", roleRepo: "repo", roleMark: "mark",
-	roleAssign: "assign", roleLookup: "lookup", roleSetVar: "setvar", roleSetting: "setting", roleGitURL: "giturl", roleEnvName: "envname", roleUnless: "unless",
-	roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec", roleUndone: "undone", roleBranch: "branch", roleBlob: "blob", roleSuffix: "suffix", roleLink: "link", roleMove: "move",
-	roleMount: "mount", roleWorkdir: "workdir", roleEntry: "entry", roleDefine: "define",
+	roleText: "text", roleRead: "read", rolePeek: "peek", roleList: "list", roleWrite: "write", roleDelete: "delete",
+	roleDir: "dir", roleURL: "url", roleHost: "host", roleFrom: "from", roleTo: "to", roleRun: "run",
+	roleRunMore: "run+", roleExec: "exec", roleShell: "shell", roleRest: "rest", roleRemote: "remote",
+	roleParallel: "parallel", roleCode: "code", roleScript: "script", roleModule: "module", roleEnv: "env",
+	roleSed: "sed", roleAwk: "awk", roleSQL: "sql", roleData: "data", roleForm: "form", roleMethod: "method",
+	roleGitConfig: "gitconfig", roleSSHOption: "sshoption", roleName: "name", roleMaybe: "maybe",
+	roleTarFile: "tarfile", roleSocat: "socat", roleRev: "rev", roleRepo: "repo", roleMark: "mark",
+	roleAssign: "assign", roleLookup: "lookup", roleSetVar: "setvar", roleSetting: "setting", roleGitURL: "giturl",
+	roleEnvName: "envname", roleUnless: "unless", roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec",
+	roleUndone: "undone", roleBranch: "branch", roleBlob: "blob", roleSuffix: "suffix", roleLink: "link",
+	roleMove: "move", roleMount: "mount", roleWorkdir: "workdir", roleEntry: "entry", roleDefine: "define",
 }
 
 // risky reports whether a word of this role can do more than be looked at. A program with a
@@ -95,7 +98,7 @@ type operand struct {
 	many bool
 }
 
-// verb is what a program, subcommand or flag does.
+// verb is the effect of a program, subcommand or flag.
 type verb uint8
 
 const (
@@ -113,7 +116,7 @@ const (
 	doesRecursive              // everything below the paths is meant
 	doesForce                  // without questions or safety checks
 	doesArgs                   // other operands
-	doesDry                    // only say what would be done
+	doesDry                    // only tell, do nothing
 	doesRepo                   // read, but the repository's configuration may run programs
 	doesEnviron                // print the environment
 	doesLoads                  // read the file in parentheses
@@ -130,10 +133,12 @@ const (
 
 // verbNames are the verbs as the knowledge base writes them.
 var verbNames = [...]string{
-	doesRead: "read", doesQuery: "query", doesConnect: "connect", doesCredential: "credential", doesWrite: "write", doesDelete: "delete",
-	doesSystem: "system", doesCode: "code", doesOpaque: "opaque", doesHelp: "help", doesInPlace: "inplace", doesRecursive: "recursive",
-	doesForce: "force", doesArgs: "args", doesDry: "dry", doesRepo: "repo", doesEnviron: "environ", doesLoads: "loads", doesSaves: "saves", doesCreate: "create", doesTree: "tree",
-	doesIdle: "idle", doesLinked: "linked", doesExports: "exports", doesRenames: "renames", doesFromInput: "input", doesInstead: "instead",
+	doesRead: "read", doesQuery: "query", doesConnect: "connect", doesCredential: "credential", doesWrite: "write",
+	doesDelete: "delete", doesSystem: "system", doesCode: "code", doesOpaque: "opaque", doesHelp: "help",
+	doesInPlace: "inplace", doesRecursive: "recursive", doesForce: "force", doesArgs: "args", doesDry: "dry",
+	doesRepo: "repo", doesEnviron: "environ", doesLoads: "loads", doesSaves: "saves", doesCreate: "create",
+	doesTree: "tree", doesIdle: "idle", doesLinked: "linked", doesExports: "exports", doesRenames: "renames",
+	doesFromInput: "input", doesInstead: "instead",
 }
 
 // kind is the kind of effect that a verb has of its own, 0 if it has none.
@@ -158,8 +163,8 @@ func (v verb) kind() Kind {
 // harmless reports whether the verb alone changes nothing.
 func (v verb) harmless() bool {
 	switch v {
-	case doesRead, doesQuery, doesHelp, doesRecursive, doesForce, doesArgs, doesDry, doesRepo, doesEnviron, doesCreate, doesTree, doesIdle, doesLinked,
-		doesRenames, doesFromInput, doesInstead:
+	case doesRead, doesQuery, doesHelp, doesRecursive, doesForce, doesArgs, doesDry, doesRepo, doesEnviron, doesCreate,
+		doesTree, doesIdle, doesLinked, doesRenames, doesFromInput, doesInstead:
 		return true
 	}
 	return false
@@ -206,7 +211,8 @@ func (f *flag) runs() bool {
 		}
 	}
 	switch f.role {
-	case roleRun, roleRunMore, roleExec, roleShell, roleRest, roleRemote, roleParallel, roleCode, roleScript, roleModule, roleGitConfig, roleSSHOption:
+	case roleRun, roleRunMore, roleExec, roleShell, roleRest, roleRemote, roleParallel, roleCode, roleScript,
+		roleModule, roleGitConfig, roleSSHOption:
 		return f.arity != alone
 	}
 	return false
@@ -218,8 +224,8 @@ func (f *flag) risky() bool {
 	}
 	for i := range f.deeds {
 		switch f.deeds[i].verb {
-		case doesRead, doesQuery, doesHelp, doesRecursive, doesDry, doesRepo, doesForce, doesEnviron, doesTree, doesIdle, doesLinked,
-			doesRenames, doesFromInput, doesInstead:
+		case doesRead, doesQuery, doesHelp, doesRecursive, doesDry, doesRepo, doesForce, doesEnviron, doesTree,
+			doesIdle, doesLinked, doesRenames, doesFromInput, doesInstead:
 		case doesArgs:
 			for _, o := range f.deeds[i].args {
 				if o.role != roleRead && o.role.risky() {
@@ -259,7 +265,8 @@ const (
 )
 
 // styleNames are the styles in the order of their bits.
-var styleNames = [...]string{"stop", "dash", "find", "kv", "bsd", "none", "plus", "pager", "builtin", "last", "order", "git", "echo", "chain", "chains", "pairs", "file", "quotes", "eval"}
+var styleNames = [...]string{"stop", "dash", "find", "kv", "bsd", "none", "plus", "pager", "builtin", "last", "order",
+	"git", "echo", "chain", "chains", "pairs", "file", "quotes", "eval"}
 
 // spec is an entry of the knowledge base: a program or subcommand.
 type spec struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/obstat/obstat/shell"
 )
 
-// standardInput analyses what a program that reads its program from standard input would run.
+// standardInput analyses the code that a program reads from standard input.
 func (c *call) standardInput(o *operand) {
 	w, known := c.input()
 	switch {
@@ -57,7 +57,8 @@ func (c *call) inputFile() *shell.Word {
 			continue
 		}
 		device := strings.HasPrefix(r.Target.Text, "/dev/") || strings.HasPrefix(r.Target.Text, "/proc/")
-		if r.Op != "<" || r.Fd != "" && r.Fd != "0" || !r.Target.Known || r.Target.Glob || device {
+		plain := r.Target.Known && !r.Target.Glob && !device
+		if !plain || r.Op != "<" || r.Fd != "" && r.Fd != "0" {
 			return nil
 		}
 		return &r.Target
@@ -87,8 +88,8 @@ func (c *call) fedByOther() bool {
 	})
 }
 
-// fedByDump reports whether standard input is the content of a database or a file, and not a text that the command makes
-// itself, as `echo '\! rm x' | psql app` does.
+// fedByDump reports whether standard input is the content of a database or a file, and not a text that the command
+// makes itself, as `echo '\! rm x' | psql app` does.
 func (c *call) fedByDump() bool {
 	s := c.f.script
 	if s == nil || c.f.at >= len(s.Commands) {
@@ -100,7 +101,8 @@ func (c *call) fedByDump() bool {
 			return false
 		}
 		words := s.Commands[from].Words
-		if len(words) == 0 || s.Redefines(words[0].Text) || !dumps(words) || slices.ContainsFunc(s.Commands[from].Redirects, notErrors) {
+		errors := slices.ContainsFunc(s.Commands[from].Redirects, notErrors)
+		if errors || len(words) == 0 || s.Redefines(words[0].Text) || !dumps(words) {
 			return false
 		}
 		at = from
@@ -114,7 +116,7 @@ var (
 	containerClients = kb.Table("!container-clients")
 )
 
-// dumps reports whether a command prints a database or a file as it is, perhaps in a container: `docker exec db pg_dump app`.
+// dumps reports whether a command prints a database or a file as it is: `docker exec db pg_dump app`.
 func dumps(words []shell.Word) bool {
 	if slices.ContainsFunc(words, func(w shell.Word) bool { return strings.Contains(w.Raw, "(") }) { // `cat <(echo x)`
 		return false
@@ -142,7 +144,7 @@ func (c *call) input() (shell.Word, bool) {
 	return left.Input(c.f.script, c.f.at)
 }
 
-// template is the command that parallel runs, with a word for what is put into it.
+// template is the command that parallel runs, with a word for the arguments that are put into it.
 func (c *call) template(words []shell.Word) []shell.Word {
 	why := "read from the input"
 	if c.lists() {
@@ -156,7 +158,7 @@ func (c *call) template(words []shell.Word) []shell.Word {
 	return withUnknown(words, why)
 }
 
-// marks reports whether a word of the command stands for what is read: `xargs -I{}`.
+// marks reports whether a word of the command stands for the input: `xargs -I{}`.
 func (c *call) marks() bool {
 	for i := range c.seen() {
 		if c.seen()[i].flag.role == roleMark {

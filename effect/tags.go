@@ -2,7 +2,7 @@ package effect
 
 import "slices"
 
-// Tags say what is special about an effect, for code that decides. Detail says the same
+// Tags tell code that decides more about an effect. Detail says the same
 // for a person, in words that may change at any time.
 type Tags uint32
 
@@ -21,7 +21,7 @@ const (
 	Tree
 	// Clean: files that are not tracked are removed or put away: `git clean`.
 	Clean
-	// Books: only the program's own files, which nobody names: `.git`, `node_modules`, a cache.
+	// Books: only the program's own files, which have no names in the call: `.git`, `node_modules`, a cache.
 	Books
 	// Container: the command runs in a container.
 	Container
@@ -43,12 +43,13 @@ const (
 	Linked
 	// Inline: the code stands in the call: `python3 -c`.
 	Inline
-	// Into: files are put in the directory, of names that nobody says: `wget -P dir`.
+	// Into: files of any name are put in the directory: `wget -P dir`.
 	Into
 )
 
 // tagNames are the tags that the knowledge base may write, in the order of their bits.
-var tagNames = [...]string{"contents", "taken", "transfer", "found", "tree", "clean", "books", "container", "stdin", "patch", "fetch", "hooks"}
+var tagNames = [...]string{"contents", "taken", "transfer", "found", "tree", "clean", "books", "container", "stdin",
+	"patch", "fetch", "hooks"}
 
 // Has reports whether one of the tags is set.
 func (t Tags) Has(any Tags) bool { return t&any != 0 }

@@ -45,7 +45,7 @@ func (e *Effect) targetAt(p string) paths.Set {
 	case p == "" && e.at != "":
 		return foundIn(e.at, "")
 	case p == "" && e.Unnamed:
-		return paths.Set{} // nobody names them: a program's own books
+		return paths.Set{} // a program's own books, without names
 	case p == "":
 		return paths.Anything()
 	case e.name != "":
@@ -56,7 +56,8 @@ func (e *Effect) targetAt(p string) paths.Set {
 		s = paths.Matching(p)
 	}
 	if e.visible {
-		return paths.Set{Text: strings.TrimSuffix(s.Text, "/") + "/" + string(paths.Visible) + string(paths.AnyName), Below: true}
+		visible := "/" + string(paths.Visible) + string(paths.AnyName)
+		return paths.Set{Text: strings.TrimSuffix(s.Text, "/") + visible, Below: true}
 	}
 	if e.dots {
 		s = s.WithHidden()
@@ -85,7 +86,7 @@ func foundIn(place, name string) paths.Set {
 
 // Reaches returns which of some names of files, or of directories, a shell pattern that the
 // effect is on may be, or lie in: of `.gi?/config` it is .git. A pattern that says nothing of a
-// name, as `*` does, is taken for the files that nobody has to name.
+// name, as `*` does, is taken for files that need no name.
 func (e *Effect) Reaches(files, dirs []string) string {
 	set := e.Target()
 	if set.Below = false; !e.Glob || !set.Marked() {
@@ -118,14 +119,18 @@ func mayHold(text, name string) bool {
 	for part := range strings.SplitSeq(text, "/") {
 		known := paths.Set{Text: part}.Known()
 		n := min(len(known), len(name))
-		if known[:n] == name[:n] && (n == len(name) || len(known) < len(part) && (n > 0 || part[0] != paths.Visible || name[0] != '.')) {
+		if known[:n] != name[:n] {
+			continue
+		}
+		hidden := n == 0 && name[0] == '.' // which a name that must be visible cannot be
+		if n == len(name) || len(known) < len(part) && !(hidden && part[0] == paths.Visible) {
 			return true
 		}
 	}
 	return false
 }
 
-// Shape is what a path that is known only at run time looks like, absolute as far as that
+// Shape is the known part of a path that is known only at run time, absolute as far as that
 // can be told; see [shell.Word.Shape].
 func (e *Effect) Shape() string {
 	if e.shape == nil {
@@ -149,7 +154,7 @@ func (e *Effect) VisibleOnly() bool { return e.visible }
 // Moved reports whether the file that goes away, or is read by its new name, is moved: `mv a b`.
 func (e *Effect) Moved() bool { return e.moved }
 
-// Formatted reports whether what is written means the same as before, as a formatter's work does.
+// Formatted reports whether the new content means the same as before, as a formatter's work does.
 func (e *Effect) Formatted() bool { return e.formatted }
 
 // Loose reports whether the path is known only at run time and may be another than its shape
@@ -177,7 +182,7 @@ func (a *analyzer) shapeOf(w *shell.Word, dir string) *string {
 	default:
 		shape = dir + "/" + shape
 	}
-	// What stands before a .. is not told from what the unknown part may hold.
+	// A name before a .. may be part of the unknown text.
 	open := strings.Index(shape, shell.Unknown)
 	if up := strings.LastIndex(shape, "/.."); up > open && open >= 0 {
 		shape = shell.Unknown + shape[up+len("/.."):]
@@ -198,7 +203,7 @@ func fromAnywhere(p string) string {
 	return shell.Unknown + "/" + p
 }
 
-// fallsAt is where an effect falls whose files nobody names: in the directory that a flag says,
+// fallsAt is where an effect without names falls: in the directory that a flag says,
 // in git's working tree, or where the program runs.
 func (c *call) fallsAt(tags Tags) string {
 	switch {
@@ -243,7 +248,7 @@ func (c *call) putInto(w *shell.Word) {
 	}
 }
 
-// putIn notes that what a program is told to write is a directory, or a pattern that may be one: `go build -o bin ./...`.
+// putIn notes that a program writes into a directory, or a pattern that may be one: `go build -o bin ./...`.
 func (c *call) putIn(e *Effect) {
 	if e.Glob {
 		e.Recursive = true
@@ -281,12 +286,13 @@ func (c *call) filled(from int) {
 	}
 	for i := from; i < len(effects); i++ {
 		src := &effects[i]
-		moved := src.Kind == Read && i > from && effects[i-1].Kind == Delete && effects[i-1].Raw == src.Raw // one file, see moveFile
-		bare := src.Raw == "" && src.Kind != Read && src.Kind != Delete                                     // beside the operands
-		if i == last || src.Command != c.cmd || src.Kind == Write || src.Unnamed || moved || bare {
+		if i == last || src.Command != c.cmd || src.Kind == Write || src.Unnamed {
 			continue
 		}
-		c.a.effect(c.placedIn(dest, src))
+		moved := i > from && src.Kind == Read && effects[i-1].Kind == Delete && effects[i-1].Raw == src.Raw // see moveFile
+		if bare := src.Raw == "" && src.Kind != Read && src.Kind != Delete; !moved && !bare {
+			c.a.effect(c.placedIn(dest, src))
+		}
 	}
 }
 
@@ -338,7 +344,7 @@ func common(a, b string) string {
 	return a
 }
 
-// Lists returns where the files lie whose names a command prints; false if it prints none: `ls`, `find src -name '*.go'`, `git ls-files`.
+// Lists returns where the files lie whose names a command prints, as `ls` and `git ls-files` do; false if it does not.
 func (an *Analysis) Lists(cmd int) (paths.Set, bool) {
 	c := &an.Commands[cmd]
 	if len(c.Words) == 0 || !search.About(c.Program, c.Words[1:]) {

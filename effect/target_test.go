@@ -2,6 +2,7 @@ package effect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ func (f dirsFS) Readlink(p string) (string, bool) {
 	to, ok := f.links[p]
 	return to, ok
 }
-func (f dirsFS) IsDir(p string) bool { return contains(f.dirs, p) }
+func (f dirsFS) IsDir(p string) bool { return slices.Contains(f.dirs, p) }
 
 // show writes a set with its marks as characters that can be read.
 func show(s paths.Set) string {

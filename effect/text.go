@@ -31,7 +31,8 @@ func programName(p string) (string, bool) {
 
 // addCommand appends a Command for words and returns its index.
 func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *frame) int {
-	a.an.Commands = append(a.an.Commands, Command{Words: words, Path: words[0].Text, Standing: Standing{Via: f.via, Dir: f.dir, owner: f.owner}})
+	at := Standing{Via: f.via, Dir: f.dir, owner: f.owner}
+	a.an.Commands = append(a.an.Commands, Command{Words: words, Path: words[0].Text, Standing: at})
 	c := &a.an.Commands[len(a.an.Commands)-1]
 	c.Span = f.span(shell.Span{Start: words[0].Span.Start, End: words[len(words)-1].Span.End})
 	if words[0].Known && !words[0].Glob {
@@ -41,7 +42,7 @@ func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *fra
 		c.Nest = f.script.Commands[f.at].Nest
 	}
 	c.Text, c.Prefix, c.Known = canonical(words, f.source)
-	if sp := a.dict.lookup(c.Program); !c.Known && sp != nil && sp.style&styleEval != 0 && len(words) == 2 && f.script != nil {
+	if !c.Known && len(words) == 2 && f.script != nil && a.dict.evaluates(c.Program) {
 		c.Known = f.script.PrintsSetup(words[1].Raw)
 	}
 	if alt := plainName(c.Program); alt != c.Path && c.Program != "" {
@@ -60,7 +61,7 @@ func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *fra
 // maxName is the longest name that a file can have.
 const maxName = 255
 
-// plainName is what a rule would call the program: without .exe, in lower case.
+// plainName is the program's name in rules: without .exe, in lower case.
 func plainName(name string) string {
 	if len(name) > maxName {
 		return name
@@ -74,8 +75,8 @@ func plainName(name string) string {
 	return strings.ToLower(name)
 }
 
-// canonical joins words with one blank, quoted where a shell would need it. prefix is what
-// is certain of the text.
+// canonical joins words with one blank, quoted where a shell would need it. prefix is
+// the certain part of the text.
 func canonical(words []shell.Word, source string) (text, prefix string, known bool) {
 	if t, ok := asWritten(words, source); ok {
 		return t, t, true
@@ -138,7 +139,7 @@ func asWritten(words []shell.Word, source string) (string, bool) {
 			}
 			at++
 		}
-		if !w.Known || w.Span.Start != at || w.Span.End-at != len(w.Text) || len(w.Text) == 0 || source[at:w.Span.End] != w.Text {
+		if !w.Known || w.Text == "" || w.Span.Start != at || w.Span.End-at != len(w.Text) || source[at:w.Span.End] != w.Text {
 			return "", false
 		}
 		at = w.Span.End

@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat/effect/internal/word"
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/shell"
 )
 
-// Analyze says what a call of a tool would do. A tool that is not in the catalogue, or an
+// Analyze analyses a call of a tool. A tool that is not in the catalogue, or an
 // input that the tool would not take, is a gap.
 func Analyze(req *Request) *Analysis {
 	tool, known := Lookup(req.Tool)
@@ -36,7 +37,7 @@ func Analyze(req *Request) *Analysis {
 	return a.finish()
 }
 
-// known tells the shell parser what $HOME and $PWD are, if the text may ask.
+// known tells the shell parser the values of $HOME and $PWD, if the text may ask.
 func (a *analyzer) known(text, dir string) map[string]string {
 	if strings.IndexByte(text, '$') < 0 {
 		return nil
@@ -238,10 +239,10 @@ func (a *analyzer) pathTool(tool *Tool, in *input) {
 	}
 	found := false
 	for i, key := range in.keys {
-		if contains(tool.Paths, key) {
+		if slices.Contains(tool.Paths, key) {
 			found = a.pathField(tool, kind, in.values[i]) || found
 		}
-		if contains(tool.Names, key) {
+		if slices.Contains(tool.Names, key) {
 			a.nameField(tool, in.values[i])
 		}
 		if uri, ok := in.values[i].(string); ok && key == "uri" && hasScheme(uri, "file:") {
@@ -258,15 +259,6 @@ func (a *analyzer) pathTool(tool *Tool, in *input) {
 		return
 	}
 	a.path(tool, Read, ".")
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }
 
 // pathField gives a path, or a list of paths, its effects.
@@ -318,7 +310,7 @@ func (a *analyzer) path(tool *Tool, kind Kind, p string) {
 
 func (a *analyzer) fetchTool(tool *Tool, in *input) {
 	for i, key := range in.keys {
-		if !contains(tool.URL, key) {
+		if !slices.Contains(tool.URL, key) {
 			continue
 		}
 		for addr := range strings.FieldsSeq(text(in.values[i])) {
@@ -339,8 +331,8 @@ func (a *analyzer) fetchTool(tool *Tool, in *input) {
 		a.effect(e)
 		a.gap(BadInput, "no address", shell.Span{}, -1)
 	}
-	for i, key := range in.keys { // where what was fetched goes
-		if contains(tool.Paths, key) {
+	for i, key := range in.keys { // where the download goes
+		if slices.Contains(tool.Paths, key) {
 			a.pathField(tool, Write, in.values[i])
 		}
 	}
@@ -412,20 +404,20 @@ func (a *analyzer) unified(tool *Tool, p string) {
 	a.path(tool, Write, p)
 }
 
+var (
+	readVerbs  = kb.Table("!tool-reads")
+	writeVerbs = kb.Table("!tool-writes")
+)
+
 // Says reports whether the name of a server's tool says that it reads, and that it writes.
 func Says(name string) (reads, writes bool) {
 	if i := strings.LastIndex(name, "__"); i >= 0 {
 		name = name[i+2:]
 	}
-	for w := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' || r == '.' }) {
-		switch w {
-		case "read", "get", "list", "view", "show", "stat", "search", "tree", "info":
-			reads = true
-		case "write", "create", "edit", "delete", "remove", "append", "save", "put", "patch", "replace", "update", "insert", "set":
-			writes = true
-		case "move", "rename", "copy": // what is read under another name
-			reads, writes = true, true
-		}
+	between := func(r rune) bool { return r == '_' || r == '-' || r == '.' }
+	for w := range strings.FieldsFuncSeq(strings.ToLower(name), between) {
+		reads = reads || readVerbs().Has(w)
+		writes = writes || writeVerbs().Has(w)
 	}
 	return reads, writes
 }

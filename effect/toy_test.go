@@ -118,4 +118,4 @@ const tableNames = "!verbs !env !runs !lists !lists-git !column-not !git-runs !g
 	"!echoes !formats !passes !shows !copies !links !mounts !keeps !rewrites !compilers !splits !spares-directories !slash-is-name !own-code !dumps " +
 	"!database-dumps !container-clients !runs-builtins !splits-lines !gnu !says-command !unpacks !unpacks-not !pythons !python-loads !python-runs !prose " +
 	"!standard-dirs !program-dirs !path-dirs !homes !sinks !secret-variables !environment-words !ssh-runs !ssh-commands !mount-from !mount-to " +
-	"!socat-streams !socat-runs !socat-network !http-reads"
+	"!socat-streams !socat-runs !socat-network !http-reads !path-fields !text-fields !tool-reads !tool-writes"

@@ -95,7 +95,10 @@ func (c *call) runsNext(place int) bool {
 // startPlace reports whether a pager's command only says where to begin: a line, the end, or
 // a text to look for.
 func startPlace(s string) bool {
-	return word.AllDigits(s) || s == "F" || s == "G" || s == "g" || strings.HasPrefix(s, "/") && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' })
+	if rest, ok := strings.CutPrefix(s, "/"); ok {
+		return !strings.ContainsFunc(rest, func(r rune) bool { return r < ' ' })
+	}
+	return word.AllDigits(s) || s == "F" || s == "G" || s == "g"
 }
 
 // expression checks a word of find's expression that is not a flag.
@@ -147,14 +150,15 @@ func (c *call) operand(i, place int, flags bool, sp *spec) int {
 	return place
 }
 
-// namesFile reports whether a word that is known only at run time is the name of a file that was found: `*.go`, in a loop
-// over it `$f`, or a line of `find .`. That somebody calls a file like a flag counts only for flags that run something.
+// namesFile reports whether a word that is known only at run time is the name of a file that was found: `*.go`, in a
+// loop over it `$f`, or a line of `find .`. A file called like a flag counts only for flags that run something.
 func (c *call) namesFile(w *shell.Word) bool {
 	shape := w.Text
 	if !w.Known {
 		shape = w.Shape()
 	}
-	if ext := strings.LastIndexByte(shape, '.'); ext > 0 && shape[0] == '*' && len(shape) > ext+1 && (w.Known || shell.IsName(w)) {
+	ext := strings.LastIndexByte(shape, '.')
+	if ext > 0 && shape[0] == '*' && len(shape) > ext+1 && (w.Known || shell.IsName(w)) {
 		return word.IsName(shape[ext+1:])
 	}
 	return !w.Known && c.lister(w) != nil
@@ -171,11 +175,14 @@ func couldBeFlag(w *shell.Word) bool {
 	return w.Split || w.Text == "" || w.Text[0] == '-'
 }
 
-// isAddress reports whether a word is a variable of the environment that holds an address by its name: `psql "$DATABASE_URL"`.
+// isAddress reports whether a word is a variable that holds an address by its name: `psql "$DATABASE_URL"`.
 func (c *call) isAddress(w *shell.Word) bool {
 	name := strings.Trim(w.Raw, "\"${}")
-	return !w.Split && (strings.HasSuffix(name, "_URL") || strings.HasSuffix(name, "_URI")) && (w.Raw == `"$`+name+`"` || w.Raw == `"${`+name+`}"`) &&
-		!strings.Contains(c.a.an.Source, name+"=") && !slices.Contains(c.a.an.Assigned, name)
+	if w.Split || !strings.HasSuffix(name, "_URL") && !strings.HasSuffix(name, "_URI") {
+		return false
+	}
+	assigned := strings.Contains(c.a.an.Source, name+"=") || slices.Contains(c.a.an.Assigned, name)
+	return !assigned && (w.Raw == `"$`+name+`"` || w.Raw == `"${`+name+`}"`)
 }
 
 // isAssignment reports whether a program such as env takes a word for a variable; its name may be any text:

@@ -305,8 +305,8 @@ func (a *analyzer) runCopies(s *started, from []shell.Word, copies int) {
 			a.place(&e, &w, &s.f)
 		}
 		switch {
-		case !w.Known || w.Glob || strings.HasPrefix(e.Path, "/dev/") || strings.HasPrefix(e.Path, "/proc/"): // `install /dev/stdin x`
-			a.gap(DynamicCode, selfWritten, s.span, s.cmd)
+		case !w.Known || w.Glob || strings.HasPrefix(e.Path, "/dev/") || strings.HasPrefix(e.Path, "/proc/"):
+			a.gap(DynamicCode, selfWritten, s.span, s.cmd) // `install /dev/stdin x`
 		case standardDir(path.Dir(e.real())) || e.Path != "" && standardDir(path.Dir(e.Path)):
 			if s.reader == "" {
 				a.runAs(s.words, e.Path, s.cmd, &s.f)
@@ -411,8 +411,10 @@ func appended(w *written, words []shell.Word) bool {
 		return true
 	}
 	appends := func(r shell.Redirect) bool { return strings.HasSuffix(r.Op, ">>") }
-	flag := func(w shell.Word) bool { return word.IsFlag(w.Text) }
-	return slices.ContainsFunc(w.script.Commands[w.at].Redirects, appends) || slices.ContainsFunc(words[min(1, len(words)):], flag)
+	if slices.ContainsFunc(w.script.Commands[w.at].Redirects, appends) {
+		return true
+	}
+	return slices.ContainsFunc(words[min(1, len(words)):], func(w shell.Word) bool { return word.IsFlag(w.Text) })
 }
 
 // mayReplace reports whether files are written of which it is not said which they are: `tar xf x.tar`.
@@ -449,8 +451,8 @@ func (a *analyzer) mayRunWritten() {
 	}
 }
 
-// runCode reads the text of a file that another program than a shell runs: `cat > t.py <<E ... E; python3 t.py`. One and the
-// same text may be harmless as Python and not for a shell, so it is remembered with its reader.
+// runCode reads the text of a file that another program than a shell runs: `cat > t.py <<E ... E; python3 t.py`.
+// The same text may be harmless as Python and not for a shell, so it is remembered with its reader.
 func (a *analyzer) runCode(s *started, reader, text string) {
 	seen := reader + " reads " + text
 	if slices.Contains(a.left.ran, seen) {
@@ -475,10 +477,10 @@ func (a *analyzer) runCode(s *started, reader, text string) {
 	a.wrote(from, &s.f)
 }
 
-// runsProject reports whether an effect is that code of the project is run, or a service started that may be described by it.
+// runsProject reports whether an effect runs code of the project, or starts a service that it may describe.
 func runsProject(e Effect) bool {
 	return (e.Kind == Code || e.Kind == System) && !e.Harmless && e.Where == "" && !ownCode().Has(e.Program)
 }
 
-// startsFile reports whether a command may be a file that a build makes, or run or include one: `gcc a.c -o a && ./a`, `poe test`.
+// startsFile reports whether a command may be a file that a build makes, or run one: `gcc a.c -o a && ./a`, `poe test`.
 func startsFile(c Command) bool { return !c.Catalogued || compilers().Has(c.Program) }

@@ -240,6 +240,7 @@ type Error struct {
 	Msg  string
 }
 
+// Error returns the message.
 func (e *Error) Error() string { return e.Msg }
 
 // A Lexer splits a body at white space; text in parentheses stays together, # begins a comment.

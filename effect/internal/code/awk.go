@@ -7,7 +7,7 @@ import (
 	"github.com/obstat/obstat/effect/kb"
 )
 
-// Awk reads a program for awk and returns the files that it writes; ok is false where it is not wholly understood.
+// Awk returns the files that a program for awk writes; ok is false if it is not wholly understood.
 func Awk(text string) (writes []string, ok bool) {
 	r := awkReader{text: text}
 	ok = r.read()

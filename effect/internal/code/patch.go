@@ -18,8 +18,8 @@ func AddedLines(text string) string {
 	return b.String()
 }
 
-// PatchNames returns the files that a unified diff changes, without the directories that -p takes off. Every line of it has to
-// be understood: `patch` takes a list of editor's commands for a patch, too, and a link in one would lead the next file elsewhere.
+// PatchNames returns the files that a unified diff changes, without the directories that -p takes off. Every line
+// of it has to be understood: `patch` runs editor's commands, too, and a link would lead the next file elsewhere.
 func PatchNames(text string, strip int) (names []string, ok bool) {
 	r := patchReader{strip: strip}
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {

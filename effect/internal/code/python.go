@@ -90,9 +90,10 @@ func Python(text string) (uses []Use, ok bool) {
 	if len(text) > maxCode || strings.ContainsAny(text, "\r\f\v\x00\ufeff\u2028\u2029") {
 		return nil, false
 	}
-	r := &pythonReader{lang: python(), bound: map[string]bool{}, modules: map[string]string{}, paths: map[string][]string{}}
-	ok = r.lex(text) && r.each(r.imports) && r.each(r.bind) && r.each(r.bindPaths) && !r.hidden() && r.each(r.judge)
-	return r.uses, ok
+	r := &pythonReader{lang: python(), bound: map[string]bool{}, modules: map[string]string{}}
+	r.paths = map[string][]string{}
+	bound := r.lex(text) && r.each(r.imports) && r.each(r.bind) && r.each(r.bindPaths)
+	return r.uses, bound && !r.hidden() && r.each(r.judge)
 }
 
 // OwnModule reports whether a module is one of Python's own, or loaded by them.
@@ -128,7 +129,7 @@ func (r *pythonReader) each(step func([]token) bool) bool {
 	return true
 }
 
-// member judges what is asked of a module, from the name at i on, and returns the place of the
+// member judges the use of a module, from the name at i on, and returns the place of the
 // last name that belongs to the module: of `os.path.join(a)` that of join.
 func (r *pythonReader) member(t []token, i int, module string) (end int, how string, ok bool) {
 	for tokenAt(t, i+1).is(".") && tokenAt(t, i+2).kind == 'n' {
@@ -384,7 +385,7 @@ func (r *pythonReader) assigned(t []token, i int) bool {
 	for start > 0 && t[start-1].kind != '\n' && !t[start-1].is(";") {
 		start--
 	}
-	target, depth := false, 0 // what stands behind `for` and `as`; brackets, as of `f(a, end="")`
+	target, depth := false, 0 // names behind `for` and `as`; brackets, as of `f(a, end="")`
 	for at := start; at < len(t) && t[at].kind != '\n' && !t[at].is(";"); at++ {
 		switch r.work++; {
 		case r.work > maxCodeWork, at == i && target, at > i && depth == 0 && t[at].is("="):

@@ -1,6 +1,10 @@
 package code
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/obstat/obstat/effect/kb"
+)
 
 // imports notes the modules that are loaded.
 func (r *pythonReader) imports(t []token) bool {
@@ -37,11 +41,12 @@ func dotted(t []token, i int) (name string, end int) {
 	return name, i
 }
 
+var pythonRuns = kb.Table("!python-runs")
+
 // runsItself reports whether a module is none, or does something as soon as it is loaded: `venv.__main__`.
 func runsItself(module string) bool {
 	first, _, _ := strings.Cut(module, ".")
-	switch first {
-	case "", "antigravity", "idlelib", "turtledemo", "test":
+	if first == "" || pythonRuns().Has(first) {
 		return true
 	}
 	return strings.HasSuffix(module, ".") || strings.Contains("."+strings.TrimPrefix(module, "__future__"), "._")
@@ -134,7 +139,7 @@ func (r *pythonReader) refused(name string) bool {
 // pathType is the type of pathlib that stands for a file, see importFrom.
 const pathType = "pathlib.Path "
 
-// bindPaths notes the names that the code gives to paths: `p = Path("src/a.py")`. Such a name may only be used as pathName says.
+// bindPaths notes the names that the code gives to paths: `p = Path("src/a.py")`. See pathName.
 func (r *pythonReader) bindPaths(t []token) bool {
 	for i := range t {
 		if t[i].kind != 'n' || !begins(t, i) || !tokenAt(t, i+1).is("=") || r.pathAt(t, i+2) == 0 {
@@ -158,7 +163,7 @@ func (r *pythonReader) pathAt(t []token, i int) int {
 	return 0
 }
 
-// pathLiteral reads `Path("src/a.py")` and returns the file and the place of the bracket that closes, 0 if it is something else.
+// pathLiteral reads `Path("src/a.py")` and returns the file and the place of the last bracket, or 0.
 func pathLiteral(t []token, i int) (file string, end int) {
 	if s := tokenAt(t, i+2); tokenAt(t, i+1).is("(") && s.kind == 's' && s.plain && tokenAt(t, i+3).is(")") {
 		return s.text, i + 3
@@ -182,7 +187,7 @@ func (r *pythonReader) pathOf(t []token, i int) (end int, ok bool) {
 	return r.pathMethod(t, end, []string{file})
 }
 
-// pathName judges a name of a path: it is assigned one, or asked for what is in the file.
+// pathName judges a name of a path: it is assigned one, or asked for the file's content.
 func (r *pythonReader) pathName(t []token, i int) (end int, ok bool) {
 	if begins(t, i) && tokenAt(t, i+1).is("=") && r.pathAt(t, i+2) > 0 {
 		return i + 1, true
@@ -190,7 +195,7 @@ func (r *pythonReader) pathName(t []token, i int) (end int, ok bool) {
 	return r.pathMethod(t, i, r.paths[t[i].text])
 }
 
-// pathMethod judges what is asked of a path that ends at i: `.read_text()`, `.write_text(s)`, `.name`.
+// pathMethod judges the use of a path that ends at i: `.read_text()`, `.write_text(s)`, `.name`.
 func (r *pythonReader) pathMethod(t []token, i int, files []string) (end int, ok bool) {
 	how, ok := r.lang.lists["paths"][tokenAt(t, i+2).text]
 	if !ok || !tokenAt(t, i+1).is(".") || how != "" && !tokenAt(t, i+3).is("(") {

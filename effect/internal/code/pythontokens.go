@@ -7,15 +7,15 @@ import (
 	"github.com/obstat/obstat/effect/kb"
 )
 
-const pythonKeywords = " False None True and as assert break continue def del elif else except finally for from global " +
-	"if import in is lambda nonlocal not or pass raise return try while with yield "
+const pythonKeywords = " False None True and as assert break continue def del elif else except finally for from " +
+	"global if import in is lambda nonlocal not or pass raise return try while with yield "
 
 func keyword(name string) bool { return kb.HasWord(pythonKeywords, name, ' ') }
 
 // A token is a name (n), a string (s), a number (0), the end of a line or an operator (o).
 type token struct {
 	kind  byte
-	text  string // of a string, what stands between its quotes
+	text  string // of a string, without its quotes
 	plain bool   // a string is that very text, without escapes
 	match int    // of a bracket that opens: the place of the one that closes it, or -1
 }
@@ -200,7 +200,7 @@ func (t token) is(text string) bool { return t.kind != 's' && t.text == text }
 func (t token) opens() bool  { return t.is("(") || t.is("[") || t.is("{") }
 func (t token) closes() bool { return t.is(")") || t.is("]") || t.is("}") }
 
-// codeNumber returns the length of the number at the beginning of text, 0 where what follows could belong to it.
+// codeNumber returns the length of the number at the beginning of text, 0 if more could belong to it.
 func codeNumber(text string) int {
 	n := 0
 	digits := func() {

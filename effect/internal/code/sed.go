@@ -2,7 +2,7 @@ package code
 
 import "strings"
 
-// Sed reads a script for sed and returns the files and commands that it uses; ok is false where it is not wholly understood.
+// Sed returns the files and commands that a script for sed uses; ok is false if it is not wholly understood.
 func Sed(text string) (uses []SedUse, ok bool) {
 	var r sedReader
 	ok = r.read(text)
@@ -112,7 +112,7 @@ func (r *sedReader) command() bool {
 	return false
 }
 
-// end is what must follow a command: a separator, or a closing brace.
+// end reads the end of a command: a separator, or a closing brace.
 func (r *sedReader) end() bool {
 	r.skip(" \t")
 	switch r.peek() {
@@ -214,7 +214,7 @@ func (r *sedReader) textArg() bool {
 }
 
 // label is a name. Some seds end it at a semicolon or brace, some only at the end of the line:
-// what follows is read as commands, so that none is missed.
+// the rest is read as commands, so that none is missed.
 func (r *sedReader) label() bool {
 	r.skip(" \t")
 	for r.at < len(r.text) && strings.IndexByte("\n; \t{}", r.text[r.at]) < 0 {
@@ -242,7 +242,7 @@ func (r *sedReader) substitute() bool {
 	}
 	for {
 		switch ch := r.peek(); {
-		case ch == 'g' || ch == 'p' || ch == 'i' || ch == 'I' || ch == 'm' || ch == 'M' || ch >= '0' && ch <= '9':
+		case ch != 0 && strings.IndexByte("gpiImM0123456789", ch) >= 0:
 			r.at++
 		case ch == 'w':
 			r.at++

@@ -45,7 +45,10 @@ func CopyFile(text string) (file string, writes, ok bool) {
 	rest, ok := strings.CutPrefix(text, `\copy `)
 	from, file, found := strings.Cut(rest, " '")
 	file, options, ends := strings.Cut(file, "'")
-	if !ok || !found || !ends || strings.ContainsAny(from+options, "\n'\"`\\$") || strings.Contains(strings.ToLower(rest), "program") {
+	if !ok || !found || !ends || strings.Contains(strings.ToLower(rest), "program") {
+		return "", false, false
+	}
+	if strings.ContainsAny(from+options, "\n'\"`\\$") {
 		return "", false, false
 	}
 	writes = strings.HasSuffix(strings.ToLower(from), " to")

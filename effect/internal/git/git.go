@@ -145,8 +145,8 @@ func ListsHistory(words []shell.Word, head bool) bool {
 	return AllHistory(words[2:]) && (first || !head)
 }
 
-// AllHistory reports whether git goes through all commits, with the first, in which every file is new: `git log -p` without a
-// number, a range or a date, or with ones that leave nothing out.
+// AllHistory reports whether git goes through all commits, with the first, in which every file is new:
+// `git log -p` without a number, a range or a date, or with ones that leave nothing out.
 func AllHistory(words []shell.Word) bool {
 	for i := range words {
 		t := words[i].Text
@@ -168,6 +168,12 @@ func AllHistory(words []shell.Word) bool {
 		return large(value)
 	}
 	return true
+}
+
+// ListsFirst reports whether a text makes git list the first commit among others.
+func ListsFirst(source string) bool {
+	return strings.Contains(source, "--max-parents") || strings.Contains(source, "rev-list --all") ||
+		strings.Contains(source, "--reverse")
 }
 
 // limits reports whether a word leaves the first commits out: `v1..HEAD`, `^main`, `-L 1,5:f`.

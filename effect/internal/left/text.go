@@ -40,12 +40,12 @@ func Input(s *shell.Script, at int) (shell.Word, bool) {
 			return shell.Word{}, false
 		}
 	}
-	if from.Stdin < 0 || from.Stdin >= len(s.Commands) || from.Nest&shell.MixedStdin != 0 { // `(echo a; echo b) | xargs env`
-		return shell.Word{}, false
+	if from.Stdin < 0 || from.Stdin >= len(s.Commands) || from.Nest&shell.MixedStdin != 0 {
+		return shell.Word{}, false // `(echo a; echo b) | xargs env`
 	}
 	words := s.Commands[from.Stdin].Words
-	if len(words) == 1 && from.Stdin < at && Passes(words[0].Text) && !s.Redefines(words[0].Text) { // `cat <<E | git apply`
-		return Input(s, from.Stdin)
+	if len(words) == 1 && from.Stdin < at && Passes(words[0].Text) && !s.Redefines(words[0].Text) {
+		return Input(s, from.Stdin) // `cat <<E | git apply`
 	}
 	return printed(words)
 }
@@ -99,7 +99,7 @@ func joined(words []shell.Word) (shell.Word, bool) {
 	return shell.Word{Text: b.String(), Known: true, Span: words[0].Span}, true
 }
 
-// unescape puts in what printf, and some echo, make of the commonest escapes.
+// unescape replaces the commonest escapes as printf, and some echo, do.
 var unescape = strings.NewReplacer(`\n`, "\n", `\t`, "\t")
 
 // Printed returns the text that echo or printf writes, with the ends of the lines.

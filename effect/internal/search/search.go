@@ -139,7 +139,9 @@ func (l *Lister) FilesOnly(words []shell.Word) bool {
 		if l.has("links", t) || strings.ContainsAny(word.Letters(t), l.Text("links letters")) {
 			return false
 		}
-		files = files || i+1 < len(words) && words[i+1].Known && l.Pair("files", t, func(v string) bool { return v == words[i+1].Text })
+		if i+1 < len(words) && words[i+1].Known {
+			files = files || l.Pair("files", t, func(v string) bool { return v == words[i+1].Text })
+		}
 	}
 	return files
 }
@@ -172,7 +174,8 @@ func (l *Lister) VisibleOnly(words []shell.Word) bool {
 			return false
 		}
 		run := word.Letters(t) // the rest of `-g*.rs` is a value
-		if at := strings.IndexAny(run, letters+l.Text("visible before")); at >= 0 && strings.IndexByte(letters, run[at]) >= 0 {
+		at := strings.IndexAny(run, letters+l.Text("visible before"))
+		if at >= 0 && strings.IndexByte(letters, run[at]) >= 0 {
 			return false
 		}
 	}
@@ -307,7 +310,8 @@ var otherColumn = kb.Table("!column-not")
 // Column returns words that print only the first column of a table: `docker ps -q` for `docker ps`.
 func (t *Listers) Column(words []shell.Word) []shell.Word {
 	l := t.columns[words[0].Text]
-	if l == nil || len(words) < 2 || slices.ContainsFunc(words, func(w shell.Word) bool { return otherColumn().Has(w.Text) }) {
+	other := func(w shell.Word) bool { return otherColumn().Has(w.Text) }
+	if l == nil || len(words) < 2 || slices.ContainsFunc(words, other) {
 		return nil
 	}
 	if l.given("sub") && !l.has("sub", words[1].Text) {

@@ -23,7 +23,8 @@ func AllDigits(s string) bool {
 
 // IsByte reports whether a byte may stand in a name.
 func IsByte(ch byte) bool {
-	return ch == '_' || ch >= '0' && ch <= '9' || ch|0x20 >= 'a' && ch|0x20 <= 'z' || ch >= 0x80
+	letter := ch|0x20 >= 'a' && ch|0x20 <= 'z' || ch >= 0x80
+	return letter || ch == '_' || ch >= '0' && ch <= '9'
 }
 
 // IsName reports whether a text has only ASCII letters, digits and underscores.
