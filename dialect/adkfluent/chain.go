@@ -29,8 +29,10 @@ type list struct {
 
 // lists are a policy's lists; a name counts in the first that has it.
 var lists = [...]list{
-	{"deny", stageDenyNames, obstat.Deny, false}, {"allow", stageAllowNames, obstat.Allow, false}, {"ask", stageAskNames, obstat.Ask, false},
-	{"deny_patterns", stageDenyPatterns, obstat.Deny, true}, {"allow_patterns", stageAllowPatterns, obstat.Allow, true}, {"ask_patterns", stageAskPatterns, obstat.Ask, true},
+	{"deny", stageDenyNames, obstat.Deny, false}, {"allow", stageAllowNames, obstat.Allow, false}, {"ask", stageAskNames,
+		obstat.Ask, false},
+	{"deny_patterns", stageDenyPatterns, obstat.Deny, true}, {"allow_patterns", stageAllowPatterns, obstat.Allow,
+		true}, {"ask_patterns", stageAskPatterns, obstat.Ask, true},
 }
 
 // The places of the lists of names.
@@ -81,7 +83,8 @@ func chain(mode obstat.Mode, mutating []string) obstat.Pipeline {
 // Program returns the policy as data: a pipeline for each of the five modes,
 // so that a call can name another mode than the policy's.
 func (p *Policy) Program() *obstat.Program {
-	prog := &obstat.Program{Dialect: Name, Mode: p.mode, Pipelines: map[obstat.Mode]obstat.Pipeline{}, Rules: map[string][]obstat.Rule{}}
+	prog := &obstat.Program{Dialect: Name, Mode: p.mode, Pipelines: map[obstat.Mode]obstat.Pipeline{},
+		Rules: map[string][]obstat.Rule{}}
 	for i := range lists {
 		prog.Rules[lists[i].stage] = append([]obstat.Rule{}, p.rules[i]...)
 	}

@@ -159,7 +159,9 @@ func plain(v any) any {
 		}
 	case json.Number:
 		f, err := v.Float64()
-		if _, isInt := strconv.ParseInt(v.String(), 10, 64); err == nil && (isInt == nil && math.Abs(f) < maxExact || strconv.FormatFloat(f, 'g', -1, 64) == v.String()) {
+		_, noInt := strconv.ParseInt(v.String(), 10, 64)
+		exact := noInt == nil && math.Abs(f) < maxExact || strconv.FormatFloat(f, 'g', -1, 64) == v.String()
+		if err == nil && exact {
 			return f
 		}
 	}

@@ -68,7 +68,8 @@ func (d Decision) UpdatedInput() map[string]any { return maps.Clone(d.updated) }
 
 // Equal reports whether two decisions say the same.
 func (d Decision) Equal(o Decision) bool {
-	return d.behavior == o.behavior && d.Reason() == o.Reason() && d.prompt == o.prompt && reflect.DeepEqual(d.updated, o.updated)
+	return d.behavior == o.behavior && d.Reason() == o.Reason() && d.prompt == o.prompt &&
+		reflect.DeepEqual(d.updated, o.updated)
 }
 
 // DecisionOf says an engine's decision in the document's words.

@@ -78,7 +78,8 @@ func (Dialect) Library() *obstat.Library { return &obstat.Library{Own: ownTools(
 
 // ownTools are the tools that the original knows, by kind.
 func ownTools() map[string]obstat.OwnTool {
-	return kit.OwnTools("shell bash,shell,run_command,streaming_bash -", "read read_file -", "write write_file,create_file -", "edit edit_file,apply_edit -",
+	return kit.OwnTools("shell bash,shell,run_command,streaming_bash -", "read read_file -",
+		"write write_file,create_file -", "edit edit_file,apply_edit -",
 		"notebook,patch edit_file,apply_edit,write_file,create_file -", "delete delete_file -", "move move_file -")
 }
 
@@ -88,7 +89,8 @@ func (Dialect) Offers(_ *dialect.Loaded, call *obstat.Call, _ obstat.World, _ *o
 	if call.Tool == "" {
 		return nil
 	}
-	return []obstat.Offer{{List: stageAllowNames, Scope: "always", Text: call.Tool, Rule: lists[allowNames].rule(call.Tool, "")}}
+	return []obstat.Offer{{List: stageAllowNames, Scope: "always", Text: call.Tool,
+		Rule: lists[allowNames].rule(call.Tool, "")}}
 }
 
 // AddRule puts the tool on the allow list of the file.

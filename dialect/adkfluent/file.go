@@ -22,7 +22,8 @@ const (
 )
 
 func fields() []tree.Field {
-	out := []tree.Field{{Name: keyMode, Kinds: []tree.Kind{tree.String}}, {Name: keyPatternMode, Kinds: []tree.Kind{tree.String}}, {Name: keyMutating, Kinds: []tree.Kind{tree.Array}}}
+	out := []tree.Field{{Name: keyMode, Kinds: []tree.Kind{tree.String}},
+		{Name: keyPatternMode, Kinds: []tree.Kind{tree.String}}, {Name: keyMutating, Kinds: []tree.Kind{tree.Array}}}
 	for i := range lists {
 		out = append(out, tree.Field{Name: lists[i].key, Kinds: []tree.Kind{tree.Array}})
 	}
@@ -148,7 +149,8 @@ func (p *Policy) MarshalJSON() ([]byte, error) {
 	if err := p.Err(); err != nil {
 		return nil, fmt.Errorf("a policy with an error has no written form: %w", err)
 	}
-	out := jsonx.Object{{Key: keyMode, Value: string(p.mode)}, {Key: keyPatternMode, Value: string(p.patternMode)}, {Key: keyMutating, Value: append([]string{}, p.mutating...)}}
+	out := jsonx.Object{{Key: keyMode, Value: string(p.mode)}, {Key: keyPatternMode, Value: string(p.patternMode)},
+		{Key: keyMutating, Value: append([]string{}, p.mutating...)}}
 	for i := range lists {
 		texts := make([]any, len(p.rules[i]))
 		for k, r := range p.rules[i] {

@@ -74,10 +74,12 @@ func (p *Policy) Lint() obstat.Errors {
 
 // commands are programs that people put on the deny list of tools, where they stop
 // nothing that a shell tool runs.
-var commands = []string{"rm", "sudo", "curl", "wget", "dd", "chmod", "chown", "mkfs", "kill", "git", "ssh", "scp", "mv", "cp", "python", "python3", "node", "npm", "pip", "docker"}
+var commands = []string{"rm", "sudo", "curl", "wget", "dd", "chmod", "chown", "mkfs", "kill", "git", "ssh", "scp",
+	"mv", "cp", "python", "python3", "node", "npm", "pip", "docker"}
 
 func (l *linter) warn(r *obstat.Rule, code obstat.Code, hint, format string, args ...any) {
-	l.out = append(l.out, &obstat.Error{Code: code, Pos: r.Pos, Warning: true, Hint: hint, Msg: fmt.Sprintf(format, args...)})
+	l.out = append(l.out, &obstat.Error{Code: code, Pos: r.Pos, Warning: true, Hint: hint,
+		Msg: fmt.Sprintf(format, args...)})
 }
 
 // decide returns the chain's answer for a tool.
@@ -108,7 +110,8 @@ func (l *linter) askPattern(r *obstat.Rule) {
 	}
 	if len(tools) > 0 {
 		why, hint := l.whyNot(step, tools)
-		l.warn(r, obstat.CodeNoEffect, hint, "the ask pattern %s can never make %s ask: %s", r.Source, strings.Join(tools, ", "), why)
+		l.warn(r, obstat.CodeNoEffect, hint, "the ask pattern %s can never make %s ask: %s", r.Source,
+			strings.Join(tools, ", "), why)
 	}
 }
 

@@ -45,7 +45,8 @@ func (m PatternMode) flavour() pattern.Flavour {
 // DefaultMutatingTools returns the tools that change something, as the original
 // lists them. A policy that names none of its own has these.
 func DefaultMutatingTools() []string {
-	return []string{"apply_edit", "bash", "create_file", "delete_file", "edit_file", "move_file", "run_command", "shell", "streaming_bash", "write_file"}
+	return []string{"apply_edit", "bash", "create_file", "delete_file", "edit_file", "move_file", "run_command", "shell",
+		"streaming_bash", "write_file"}
 }
 
 // A Config is a policy as its user writes it. The zero Config asks for
@@ -92,7 +93,8 @@ func New(c Config) (*Policy, error) {
 }
 
 func build(c Config) *Policy {
-	p := &Policy{mode: cmp.Or(c.Mode, ModeDefault), patternMode: cmp.Or(c.PatternMode, Glob), mutating: sortedSet(c.MutatingTools)}
+	p := &Policy{mode: cmp.Or(c.Mode, ModeDefault), patternMode: cmp.Or(c.PatternMode, Glob),
+		mutating: sortedSet(c.MutatingTools)}
 	p.checkWords(obstat.Pos{}, obstat.Pos{})
 	if c.MutatingTools == nil {
 		p.mutating = DefaultMutatingTools()
@@ -105,7 +107,8 @@ func build(c Config) *Policy {
 			r := lists[i].rule(t, p.patternMode)
 			p.rules[i] = append(p.rules[i], r)
 			if _, err := pattern.Compile(r.Tool.Flavour, t); err != nil && lists[i].patterns {
-				p.errs = append(p.errs, &obstat.Error{Code: obstat.CodeBadPattern, Msg: fmt.Sprintf("%s pattern %q: %v", p.patternMode, t, err)})
+				p.errs = append(p.errs, &obstat.Error{Code: obstat.CodeBadPattern,
+					Msg: fmt.Sprintf("%s pattern %q: %v", p.patternMode, t, err)})
 			}
 		}
 	}
@@ -121,8 +124,9 @@ func (p *Policy) checkWords(mode, patternMode obstat.Pos) {
 			words = append(words, string(m))
 		}
 		slices.Sort(words)
-		p.errs = append(p.errs, &obstat.Error{Code: obstat.CodeBadValue, Pos: mode, Hint: dialect.Near(string(p.mode), words...),
-			Msg: fmt.Sprintf("Unknown permission mode '%s'. Valid: %s", p.mode, strings.Join(words, ", "))})
+		p.errs = append(p.errs, &obstat.Error{Code: obstat.CodeBadValue, Pos: mode,
+			Hint: dialect.Near(string(p.mode), words...),
+			Msg:  fmt.Sprintf("Unknown permission mode '%s'. Valid: %s", p.mode, strings.Join(words, ", "))})
 	}
 	if p.patternMode != Glob && p.patternMode != Regex {
 		p.errs = append(p.errs, &obstat.Error{Code: obstat.CodeBadValue, Pos: patternMode,
@@ -148,7 +152,8 @@ func (p *Policy) Mode() obstat.Mode { return p.mode }
 // which does.
 func (p *Policy) Config() Config {
 	c := Config{Mode: p.mode, PatternMode: p.patternMode, MutatingTools: append([]string{}, p.mutating...)}
-	for i, to := range [len(lists)]*[]string{&c.Deny, &c.Allow, &c.Ask, &c.DenyPatterns, &c.AllowPatterns, &c.AskPatterns} {
+	for i, to := range [len(lists)]*[]string{&c.Deny, &c.Allow, &c.Ask, &c.DenyPatterns, &c.AllowPatterns,
+		&c.AskPatterns} {
 		*to = make([]string, len(p.rules[i]))
 		for k := range *to {
 			(*to)[k] = p.rules[i][k].Source
@@ -160,7 +165,8 @@ func (p *Policy) Config() Config {
 // copy returns p without its compiled form.
 func (p *Policy) copy() *Policy {
 	if p == nil {
-		return &Policy{mode: ModeDefault, patternMode: Glob, errs: obstat.Errors{{Code: obstat.CodeMissing, Msg: "there is no policy"}}}
+		return &Policy{mode: ModeDefault, patternMode: Glob,
+			errs: obstat.Errors{{Code: obstat.CodeMissing, Msg: "there is no policy"}}}
 	}
 	return &Policy{mode: p.mode, rules: p.rules, patternMode: p.patternMode, mutating: p.mutating,
 		refiners: slices.Clip(p.refiners), bare: p.bare, errs: slices.Clip(p.errs)}

@@ -60,7 +60,8 @@ func Find(name string) (dialect.Dialect, error) {
 			return d, nil
 		}
 	}
-	return nil, obstat.Errors{{Code: obstat.CodeUnknownName, Msg: fmt.Sprintf("no dialect %q", name), Hint: "the dialects are " + strings.Join(Names(), ", ")}}
+	return nil, obstat.Errors{{Code: obstat.CodeUnknownName, Msg: fmt.Sprintf("no dialect %q", name),
+		Hint: "the dialects are " + strings.Join(Names(), ", ")}}
 }
 
 // Detect returns the dialect that f is written in, told by its name and shape.

@@ -2,7 +2,6 @@ package chorus
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -64,27 +63,20 @@ func actions() map[string]action {
 	}
 }
 
-// Tools returns the tools of the document's table, sorted.
-func Tools() []string {
-	var out []string
-	for name := range actions() {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
-}
-
 // other returns the action of a tool that the table does not have. A name that
 // could pass for another tool's action is refused.
 func other(tool string) (action, error) {
 	if tool == "git" || tool == "self_edit" {
 		return action{}, fmt.Errorf("a tool cannot be called %s: the actions of the %s_* tools start so", tool, tool)
 	}
-	if tool == "" || strings.ContainsFunc(tool, func(r rune) bool { return r == ':' || r <= ' ' || r == 0x7f }) {
+	if tool == "" || strings.Contains(tool, ":") || strings.ContainsFunc(tool, blank) {
 		return action{}, fmt.Errorf("a tool cannot be called %q: its action could be taken for another tool's", tool)
 	}
 	return action{start: toolPrefix + tool + ":"}, nil
 }
+
+// blank tells whether a character is a blank or a control character.
+func blank(r rune) bool { return r <= ' ' || r == 0x7f }
 
 // value returns the text of a in the input.
 func (a *arg) value(tool string, input *tree.Node) (string, error) {
@@ -94,8 +86,9 @@ func (a *arg) value(tool string, input *tree.Node) (string, error) {
 		return "", err
 	case !found:
 		return "", fmt.Errorf("%s is called without %s", tool, strings.Join(a.names, " or "))
-	case a.kind == gitName && (strings.HasPrefix(text, "-") || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f })):
-		return "", fmt.Errorf("%q cannot be the %s of %s: git would take it for an option or for two words", text, a.names[0], tool)
+	case a.kind == gitName && (strings.HasPrefix(text, "-") || strings.ContainsFunc(text, blank)):
+		return "", fmt.Errorf("%q cannot be the %s of %s: git would take it for an option or for two words", text,
+			a.names[0], tool)
 	}
 	return text, nil
 }

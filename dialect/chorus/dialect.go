@@ -90,19 +90,7 @@ func (Dialect) Library() *obstat.Library {
 			checkLines: func(json.RawMessage) (obstat.Checker, error) { return lineCheck{}, nil },
 			checkRoles: kit.Code(func(p *params) obstat.Checker { return roleCheck{p} }),
 		},
-		Own: kit.OwnTools("shell bash command", "read view path", "write create_file path", "edit,notebook,patch,delete,move,mkdir str_replace path"),
+		Own: kit.OwnTools("shell bash command", "read view path", "write create_file path",
+			"edit,notebook,patch,delete,move,mkdir str_replace path"),
 	}
-}
-
-// Filter returns the tools, in their order, that an agent need be told of: those
-// that the policy does not deny whatever their arguments are. It saves the
-// model vain tries; the gate is the check at run time.
-func Filter(pol *obstat.Policy, profile string, tools []string) []string {
-	var out []string
-	for _, t := range tools {
-		if pol.Reach(t, obstat.Mode(profile)).Loosest > obstat.Deny {
-			out = append(out, t)
-		}
-	}
-	return out
 }

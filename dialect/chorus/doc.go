@@ -3,7 +3,6 @@
 // human, or, where none matches, deny.
 //
 // It owns the action strings, the presets and custom profiles with their files
-// ([Dialect]), the role check for changes of an agent's own profile, and the
-// filter of the tool list ([Filter]). Confirmations and audit rows are package
+// ([Dialect]), and the role check for changes of an agent's own profile. Confirmations and audit rows are package
 // host/chorus's.
 package chorus

@@ -31,7 +31,8 @@ type Profile struct {
 
 // rule returns the rule of a pattern over actions.
 func rule(text string, v obstat.Verdict) obstat.Rule {
-	return obstat.Rule{Field: fieldAction, Pattern: obstat.Text{Flavour: pattern.Full, Text: text}, Verdict: v, Source: text}
+	return obstat.Rule{Field: fieldAction, Pattern: obstat.Text{Flavour: pattern.Full, Text: text}, Verdict: v,
+		Source: text}
 }
 
 // Presets returns the three presets of the document, by name.
@@ -45,8 +46,9 @@ func Presets() map[string]Profile {
 	return map[string]Profile{
 		Open: {Allow: list(obstat.Allow, "tool:.*")},
 		Standard: {
-			Allow: list(obstat.Allow, "tool:create_file:.*", "tool:str_replace:.*", "tool:view:.*", "tool:git:init", "tool:git:commit", "tool:git:branch .*"),
-			Ask:   list(obstat.Ask, "tool:bash:.*", "tool:git:push .*", "tool:git:merge_request .*", "tool:self_edit:.*"),
+			Allow: list(obstat.Allow, "tool:create_file:.*", "tool:str_replace:.*", "tool:view:.*", "tool:git:init",
+				"tool:git:commit", "tool:git:branch .*"),
+			Ask: list(obstat.Ask, "tool:bash:.*", "tool:git:push .*", "tool:git:merge_request .*", "tool:self_edit:.*"),
 		},
 		Locked: {Allow: list(obstat.Allow, "tool:view:.*")},
 	}

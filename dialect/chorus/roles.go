@@ -99,7 +99,8 @@ func (c roleCheck) refuses(call *obstat.Call, profile string) string {
 	if len(granting) == 0 {
 		return fmt.Sprintf("insufficient role: no role may grant the profile '%s'", profile)
 	}
-	return fmt.Sprintf("insufficient role: to grant the profile '%s' takes the role %s; %s has %s", profile, strings.Join(granting, " or "), who(call), roleNames(call.Roles))
+	return fmt.Sprintf("insufficient role: to grant the profile '%s' takes the role %s; %s has %s", profile,
+		strings.Join(granting, " or "), who(call), roleNames(call.Roles))
 }
 
 func who(call *obstat.Call) string {

@@ -72,7 +72,8 @@ func (s *Settings) CheckRoles(existing []string) obstat.Errors {
 	var out obstat.Errors
 	for _, r := range s.roles {
 		if !slices.Contains(existing, r.name) {
-			out = append(out, &obstat.Error{Code: obstat.CodeUnknownName, Pos: r.pos, Msg: fmt.Sprintf("the server has no role %q", r.name), Hint: dialect.Near(r.name, existing...)})
+			out = append(out, &obstat.Error{Code: obstat.CodeUnknownName, Pos: r.pos,
+				Msg: fmt.Sprintf("the server has no role %q", r.name), Hint: dialect.Near(r.name, existing...)})
 		}
 	}
 	out.Sort()
@@ -129,12 +130,14 @@ type reader struct {
 func (r *reader) file(root *tree.Node) {
 	r.keys(root, "the file", keyPermissions, keyGrants, keyProfiles, keyConfirmation)
 	if m := root.Member(keyAllow); m != nil && root.Get(keyPermissions) == nil && bareProfile(root) {
-		r.Fail(m.KeyNode, obstat.CodeUnknownKey, `write {"permissions": {"allow": [...], "ask": [...]}}`, "the lists of a profile stand under permissions")
+		r.Fail(m.KeyNode, obstat.CodeUnknownKey, `write {"permissions": {"allow": [...], "ask": [...]}}`,
+			"the lists of a profile stand under permissions")
 	}
 	if order(r.File) == orderAgent {
 		for _, key := range []string{keyGrants, keyProfiles, keyConfirmation} {
 			if m := root.Member(key); m != nil {
-				r.Fail(m.KeyNode, obstat.CodeConflict, "move it to config.json", "%s is the server's to say, and an agent can edit its own file", key)
+				r.Fail(m.KeyNode, obstat.CodeConflict, "move it to config.json",
+					"%s is the server's to say, and an agent can edit its own file", key)
 			}
 		}
 	}
@@ -169,7 +172,7 @@ func (r *reader) permissions(n *tree.Node) {
 // profiles reads the server's named profiles.
 func (r *reader) profiles(n *tree.Node) {
 	for _, m := range r.Members(n, keyProfiles) {
-		if _, preset := Presets()[m.Key]; preset || m.Key == custom || m.Key == "" || strings.ContainsFunc(m.Key, func(c rune) bool { return c <= ' ' }) {
+		if _, preset := Presets()[m.Key]; preset || m.Key == custom || m.Key == "" || strings.ContainsFunc(m.Key, blank) {
 			r.Fail(m.KeyNode, obstat.CodeConflict, "", "a profile cannot be called %q", m.Key)
 			continue
 		}
@@ -181,13 +184,15 @@ func (r *reader) profiles(n *tree.Node) {
 func (r *reader) profile(n *tree.Node, name string) {
 	before := len(r.Errs)
 	list := []tree.Kind{tree.Array}
-	for _, p := range n.Check(tree.Field{Name: keyAllow, Kinds: list, Required: true}, tree.Field{Name: keyAsk, Kinds: list, Required: true}, tree.Field{Name: keyDeny, Kinds: list}) {
+	for _, p := range n.Check(tree.Field{Name: keyAllow, Kinds: list, Required: true},
+		tree.Field{Name: keyAsk, Kinds: list, Required: true}, tree.Field{Name: keyDeny, Kinds: list}) {
 		if p.Code != tree.CodeUnknown && p.Code != tree.CodeCase { // keys has its own view of these
 			r.Add(p)
 		}
 	}
 	r.keys(n, "the profile "+name, keyAllow, keyAsk, keyDeny)
-	p := Profile{Deny: r.patterns(n, keyDeny, obstat.Deny), Allow: r.patterns(n, keyAllow, obstat.Allow), Ask: r.patterns(n, keyAsk, obstat.Ask)}
+	p := Profile{Deny: r.patterns(n, keyDeny, obstat.Deny), Allow: r.patterns(n, keyAllow, obstat.Allow),
+		Ask: r.patterns(n, keyAsk, obstat.Ask)}
 	if r.Errs[before:].Fatal() == nil {
 		r.s.Profiles[name] = p
 	}
@@ -232,7 +237,8 @@ func (r *reader) role(n *tree.Node, name string) {
 }
 
 func (r *reader) confirmation(n *tree.Node) {
-	r.Add(n.Check(tree.Field{Name: keyTimeout, Kinds: []tree.Kind{tree.Number}}, tree.Field{Name: keyApprovers, Kinds: []tree.Kind{tree.Array}})...)
+	r.Add(n.Check(tree.Field{Name: keyTimeout, Kinds: []tree.Kind{tree.Number}},
+		tree.Field{Name: keyApprovers, Kinds: []tree.Kind{tree.Array}})...)
 	if t := n.Get(keyTimeout); t.Is(tree.Number) {
 		secs, err := strconv.ParseFloat(t.Num, 64)
 		if err != nil || secs < 1 || secs > 24*3600 {
@@ -251,7 +257,8 @@ func (r *reader) confirmation(n *tree.Node) {
 		r.s.Approvers = append(r.s.Approvers, n.Str)
 	}
 	if len(r.s.Approvers) == 0 {
-		r.Fail(list, obstat.CodeBadValue, "leave it out, and whoever started the session may answer", "no role may answer a confirmation: every ask would be denied")
+		r.Fail(list, obstat.CodeBadValue, "leave it out, and whoever started the session may answer",
+			"no role may answer a confirmation: every ask would be denied")
 	}
 }
 

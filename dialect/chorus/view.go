@@ -71,7 +71,8 @@ func (v *actionView) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 }
 
 func question(tool, action, spelled string) obstat.Question {
-	return obstat.Question{Tool: tool, Subjects: []obstat.Subject{{Field: fieldAction, Text: action}, {Field: fieldSpelled, Text: spelled}}}
+	return obstat.Question{Tool: tool, Subjects: []obstat.Subject{{Field: fieldAction, Text: action},
+		{Field: fieldSpelled, Text: spelled}}}
 }
 
 // unknown gives a tool that the table does not have its arguments as canonical
@@ -115,10 +116,15 @@ func (v *actionView) path(f *obstat.Facts, tool string, act *action, input *tree
 // inDocs returns a path in the agent's docs; it may not leave them.
 func inDocs(_ *obstat.Facts, spelled string) ([]string, error) {
 	clean := path.Clean(spelled)
-	if spelled == "" || path.IsAbs(spelled) || clean == ".." || strings.HasPrefix(clean, "../") || strings.HasPrefix(clean, "~") || strings.Contains(spelled, `\`) {
+	if spelled == "" || leaves(clean) || strings.Contains(spelled, `\`) {
 		return nil, fmt.Errorf("%q is not a path in the agent's docs", spelled)
 	}
 	return []string{clean}, nil
+}
+
+// leaves tells whether a clean path may lead out of the directory that it is given from.
+func leaves(p string) bool {
+	return path.IsAbs(p) || p == ".." || strings.HasPrefix(p, "../") || strings.HasPrefix(p, "~")
 }
 
 // inWorkspace returns the path as the document wants it, relative to the
@@ -156,9 +162,9 @@ func (v *actionView) inWorkspace(f *obstat.Facts, spelled string) ([]string, err
 // relative returns a path where the workspace is not known: one that
 // cannot leave it is taken as it is.
 func (v *actionView) relative(f *obstat.Facts, spelled string, p paths.Path) ([]string, error) {
-	leaves := p.Text == "" || path.IsAbs(p.Text) || p.Text == ".." || strings.HasPrefix(p.Text, "../") || strings.HasPrefix(p.Text, "~")
-	if leaves && !v.outside && f.Part() == nil {
-		return nil, fmt.Errorf("%q may lead outside the workspace: %s", spelled, cmp.Or(p.Why, "the call does not say where that is"))
+	if (p.Text == "" || leaves(p.Text)) && !v.outside && f.Part() == nil {
+		return nil, fmt.Errorf("%q may lead outside the workspace: %s", spelled,
+			cmp.Or(p.Why, "the call does not say where that is"))
 	}
 	if p.Text == "" {
 		return nil, errors.New(cmp.Or(p.Why, "a path that cannot be read"))

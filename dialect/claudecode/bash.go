@@ -186,7 +186,22 @@ func (w *lineWalk) plain(c *effect.Command) bool {
 // the working directories, that it removes a critical path.
 func (w *lineWalk) facts(q *obstat.Question, i int, dirty bool) {
 	c := &w.a.Commands[i]
-	reads, stays, touches := true, true, false
+	reads, stays, touches := w.effects(q, i)
+	if dirty || !c.Known {
+		return
+	}
+	if reads && w.onlyReads(i, c) {
+		w.say(q, fieldReadOnly, "yes")
+	}
+	if touches && stays && len(c.Env) == 0 && slices.Contains(fileCommands, c.Program) {
+		w.say(q, fieldScoped, "yes")
+	}
+}
+
+// effects tells whether a command, by its effects, only reads files of the working directories, whether
+// it stays in these, and whether it changes files.
+func (w *lineWalk) effects(q *obstat.Question, i int) (reads, stays, touches bool) {
+	reads, stays = true, true
 	for j := range w.a.Effects {
 		e := &w.a.Effects[j]
 		if e.Tags.Has(effect.Redirect) && w.alone {
@@ -209,15 +224,7 @@ func (w *lineWalk) facts(q *obstat.Question, i int, dirty bool) {
 			touches, stays = true, stays && w.inside(e) && unprotected(e)
 		}
 	}
-	if dirty || !c.Known {
-		return
-	}
-	if reads && w.onlyReads(i, c) {
-		w.say(q, fieldReadOnly, "yes")
-	}
-	if touches && stays && len(c.Env) == 0 && slices.Contains(fileCommands, c.Program) {
-		w.say(q, fieldScoped, "yes")
-	}
+	return reads, stays, touches
 }
 
 // changes tells whether a command itself writes or deletes a file, and no redirect of it.

@@ -150,7 +150,7 @@ func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {
 	case r.Verdict == obstat.Allow && namesURL(content):
 		out = append(out, risky("use WebFetch(domain:...) and deny curl and wget",
 			"Bash(%s) does not hold a command to this address: options before it, redirects and variables lead elsewhere", content))
-	case r.Verdict != obstat.Allow && strings.HasSuffix(first, "*") && !strings.Contains(content, " ") && len(first) > 1 && len(first) <= 4:
+	case r.Verdict != obstat.Allow && first == content && strings.HasSuffix(first, "*") && len(first) > 1 && len(first) <= 4:
 		out = append(out, risky(fmt.Sprintf("write Bash(%s *) to stop at the end of the word",
 			strings.TrimSuffix(first, "*")), "Bash(%s) is for every program whose name starts so", content))
 	}

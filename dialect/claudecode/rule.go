@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect/kit"
@@ -188,7 +189,7 @@ func (s spec) isParam(v obstat.Verdict) bool {
 
 func identifier(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+		return r != '_' && r != '-' && (r >= 0x80 || !unicode.IsLetter(r) && !unicode.IsDigit(r))
 	})
 }
 

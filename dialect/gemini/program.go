@@ -137,19 +137,7 @@ func (r *rule) compile(out []obstat.Rule, mode string, def obstat.Verdict) []obs
 		out = append(out, before)
 	case mode == modeYolo && allow:
 	case allow:
-		before.Field, before.Source = fieldUnparsed, "command that has a redirect or cannot be parsed"
-		redirect := !r.redirect && mode != modeAutoEdit
-		switch {
-		case whole && redirect:
-			before.Field = fieldDoubt
-		case whole:
-			before.Field = fieldRough
-		case redirect:
-			before.Field = fieldRedirect
-		}
-		if whole {
-			before.Source = "command that is dangerous, has a redirect or cannot be parsed"
-		}
+		before.Field, before.Source = doubts(whole, !r.redirect && mode != modeAutoEdit)
 		out = append(out, before)
 	}
 	if r.shell() && whole && r.verdict == obstat.Ask {
@@ -163,6 +151,23 @@ func (r *rule) compile(out []obstat.Rule, mode string, def obstat.Verdict) []obs
 		}
 	}
 	return append(out, made)
+}
+
+// doubts returns the field of the commands that an allowing rule does not allow, and words for them.
+func doubts(whole, redirects bool) (field, source string) {
+	source = "command that has a redirect or cannot be parsed"
+	if whole {
+		source = "command that is dangerous, has a redirect or cannot be parsed"
+	}
+	switch {
+	case whole && redirects:
+		return fieldDoubt, source
+	case whole:
+		return fieldRough, source
+	case redirects:
+		return fieldRedirect, source
+	}
+	return fieldUnparsed, source
 }
 
 // checks returns the rule of a safety checker: over the tool and the arguments.

@@ -42,7 +42,8 @@ func AddDir(src []byte, world obstat.World, cwd, dir string) ([]byte, *Trusted, 
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &Trusted{Dir: real, PathPattern: "re:^" + pytext.Escape(real) + "(?:$|/)", ShellPattern: "re:.*" + pytext.Escape(real) + ".*"}
+	t := &Trusted{Dir: real, PathPattern: "re:^" + pytext.Escape(real) + "(?:$|/)",
+		ShellPattern: "re:.*" + pytext.Escape(real) + ".*"}
 	out, err := t.write(src)
 	return out, t, err
 }

@@ -125,11 +125,13 @@ func (r *reader) keys(sec *tree.Node) {
 		}
 		if ok {
 			if pytext.Truthy(m.Value) {
-				r.Warn(m.KeyNode, obstat.CodeNoEffect, "", "%s is not part of the policy: it is read by other versions of the original, or by its host", m.Key)
+				r.Warn(m.KeyNode, obstat.CodeNoEffect, "",
+					"%s is not part of the policy: it is read by other versions of the original, or by its host", m.Key)
 			}
 			continue
 		}
-		r.Warn(m.KeyNode, obstat.CodeUnknownKey, dialect.Near(m.Key, slices.Collect(maps.Keys(known()))...), "permissions has no key %q", m.Key)
+		r.Warn(m.KeyNode, obstat.CodeUnknownKey, dialect.Near(m.Key, slices.Collect(maps.Keys(known()))...),
+			"permissions has no key %q", m.Key)
 	}
 }
 
@@ -144,7 +146,8 @@ func (r *reader) enabled(n *tree.Node) bool {
 		r.Warn(n, obstat.CodeRisky, "set enabled to true", "permissions are off: every call is allowed")
 		return false
 	}
-	r.Warn(n, obstat.CodeBadValue, "write false to switch permissions off", "enabled should be true or false, not %v: permissions stay on", n.Kind)
+	r.Warn(n, obstat.CodeBadValue, "write false to switch permissions off",
+		"enabled should be true or false, not %v: permissions stay on", n.Kind)
 	return true
 }
 
@@ -164,7 +167,8 @@ func (r *reader) schema(sec *tree.Node) bool {
 	if n.Kind == tree.Number {
 		name = "" // version: 4.2 is a number, and the original wants a text
 		if n.Num == "4.2" {
-			r.Warn(n, obstat.CodeBadValue, `write "v4.2" or tiered_policy`, "a number names no schema: the legacy matcher is in force")
+			r.Warn(n, obstat.CodeBadValue, `write "v4.2" or tiered_policy`,
+				"a number names no schema: the legacy matcher is in force")
 		}
 	}
 	return tieredNames[strings.ReplaceAll(strings.ToLower(pytext.Strip(name)), " ", "")]
@@ -228,7 +232,8 @@ func (r *reader) tools(n *tree.Node, tiered bool) []obstat.Rule {
 	out := []obstat.Rule{}
 	for _, m := range r.members(n, "tools") {
 		if m.Key != pytext.Strip(m.Key) || m.Key == "" || m.Key == "*" {
-			r.Warn(m.KeyNode, obstat.CodeNoEffect, `defaults."*" speaks for all tools`, "no tool is called %q: names are exact and have no wildcards", m.Key)
+			r.Warn(m.KeyNode, obstat.CodeNoEffect, `defaults."*" speaks for all tools`,
+				"no tool is called %q: names are exact and have no wildcards", m.Key)
 		}
 		what, level := "tools."+m.Key, m.Value
 		switch {
@@ -259,7 +264,8 @@ func (r *reader) patterns(n *tree.Node, tool string, tiered bool) (out []obstat.
 		r.Warn(n, obstat.CodeNoEffect, "write them as rules", "%s is read by the legacy matcher only", what)
 		return nil
 	case n.Kind != tree.Object:
-		r.Warn(n, obstat.CodeNoEffect, "write pattern: level", "%s should be an object of patterns and levels; a list is not read", what)
+		r.Warn(n, obstat.CodeNoEffect, "write pattern: level",
+			"%s should be an object of patterns and levels; a list is not read", what)
 		return nil
 	}
 	for _, m := range n.Members {
@@ -279,7 +285,8 @@ func (r *reader) patterns(n *tree.Node, tool string, tiered bool) (out []obstat.
 // patternRule returns the rule of a pattern of the legacy matcher.
 func patternRule(tool, text string, v obstat.Verdict, bare bool) obstat.Rule {
 	id := "tools." + tool + ".patterns[" + pytext.Quote(text) + "]"
-	return obstat.Rule{ID: id, Tool: obstat.Is(tool), Field: fieldArgs, Pattern: search(wildcard(text, bare)), Verdict: v, Source: id + ": " + v.String()}
+	return obstat.Rule{ID: id, Tool: obstat.Is(tool), Field: fieldArgs, Pattern: search(wildcard(text, bare)),
+		Verdict: v, Source: id + ": " + v.String()}
 }
 
 // fallback reads defaults."*".
@@ -305,12 +312,13 @@ func (r *reader) legacyWarnings(sec *tree.Node, c *config) {
 		return
 	}
 	if len(c.rules) > 0 || len(c.overrides) > 0 {
-		r.Warn(sec, obstat.CodeNoEffect, "set schema: tiered_policy", "without schema: tiered_policy the legacy matcher is in force: rules, approval_overrides and the built-in rules are not read")
+		r.Warn(sec, obstat.CodeNoEffect, "set schema: tiered_policy",
+			"without schema: tiered_policy the legacy matcher is in force: rules, approval_overrides and the built-in rules are not read")
 	}
 }
 
 // isBuiltin tells by its name whether a file is the list of built-in rules.
 func isBuiltin(f *dialect.File) bool {
-	base := strings.ToLower(path.Base(slashes(f.Name)))
+	base := strings.ToLower(path.Base(f.Slashed()))
 	return base == "builtin_rules.yaml" || base == "builtin_rules.yml"
 }

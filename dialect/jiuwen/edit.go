@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/pytext"
@@ -52,7 +53,7 @@ func freeID(list *tree.Node, id string) string {
 // overrideID is the original's id for an approved command or path.
 func overrideID(tool, matchType, pattern string) string {
 	words := strings.FieldsFunc("user_allow_"+tool+"_"+matchType+"_"+pattern, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9')
+		return r >= 0x80 || !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
 	slug := strings.ToLower(strings.Join(words, "_"))
 	return slug[:min(len(slug), 120)]

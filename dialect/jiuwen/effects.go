@@ -2,7 +2,6 @@ package jiuwen
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -38,7 +37,8 @@ func effectSubjects(f *obstat.Facts) (out []obstat.Subject) {
 	for i := range a.Effects {
 		e := &a.Effects[i]
 		if e.Kind != effect.Run {
-			out = append(out, line(e.Kind.String(), e.Program, details(e.Detail, e.Recursive, e.Glob), place(roots, e), e.Sensitive, cmp.Or(e.Path, e.Raw)))
+			out = append(out, line(e.Kind.String(), e.Program, details(e.Detail, e.Recursive, e.Glob), place(roots, e),
+				e.Sensitive, cmp.Or(e.Path, e.Raw)))
 		}
 	}
 	for i := range a.Gaps {
@@ -57,7 +57,7 @@ func effectSubjects(f *obstat.Facts) (out []obstat.Subject) {
 
 // details writes the properties of an effect as one word.
 func details(detail string, recursive, glob bool) string {
-	d := strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(detail), ", ", ","), " ", "-")
+	d := strings.NewReplacer(", ", ",", " ", "-").Replace(strings.ToLower(detail))
 	if recursive && !strings.Contains(d, "recursive") {
 		d += ",recursive"
 	}
@@ -68,7 +68,8 @@ func details(detail string, recursive, glob bool) string {
 }
 
 func line(kind, program, details, where, class, target string) obstat.Subject {
-	return obstat.Subject{Field: fieldEffect, Text: fmt.Sprintf("%s %s %s %s %s %s", kind, word(program), word(details), word(where), word(class), oneLine(target))}
+	parts := []string{kind, word(program), word(details), word(where), word(class), oneLine(target)}
+	return obstat.Subject{Field: fieldEffect, Text: strings.Join(parts, " ")}
 }
 
 // word keeps the parts of a line apart: a text with blanks is written `-`.

@@ -18,7 +18,8 @@ func (r *reader) checkExamples(what string, e *tree.Node, rule *ruleConfig) {
 				continue
 			}
 			if got := rule.matchesExample(ex.Str); got != want {
-				r.Fail(ex, obstat.CodeBadPattern, "change the pattern or the example", "%s (%s) should %s %q", what, rule.label, map[bool]string{true: "match", false: "not match"}[want], ex.Str)
+				r.Fail(ex, obstat.CodeBadPattern, "change the pattern or the example", "%s (%s) should %s %q", what, rule.label,
+					map[bool]string{true: "match", false: "not match"}[want], ex.Str)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package jiuwen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -46,7 +47,8 @@ func (r *reader) external(n *tree.Node) (c externalConfig) {
 	case n.Is(tree.Null) && !r.bare:
 		r.Warn(n, obstat.CodeMissing, "", "external_directory is empty: paths outside the workspace ask")
 	default:
-		r.Warn(n, obstat.CodeWrongType, `write {"*": level}`, "external_directory should be a level or an object of prefixes and levels, not %v: paths outside the workspace are denied", n.Kind)
+		r.Warn(n, obstat.CodeWrongType, `write {"*": level}`,
+			"external_directory should be a level or an object of prefixes and levels, not %v: paths outside the workspace are denied", n.Kind)
 		c.General = externalDeny
 	}
 	return c
@@ -61,7 +63,8 @@ func (r *reader) prefix(c *externalConfig, m tree.Member) {
 	}
 	key := strings.TrimRight(slashes(m.Key), "/")
 	if !strings.Contains(key, "/") {
-		r.Warn(m.KeyNode, obstat.CodeNoEffect, `write the whole path; "*" speaks for all`, "%s is too short for a prefix and is not read", what)
+		r.Warn(m.KeyNode, obstat.CodeNoEffect, `write the whole path; "*" speaks for all`,
+			"%s is too short for a prefix and is not read", what)
 		return
 	}
 	c.Prefixes = append(c.Prefixes, prefixLevel{key, level})
@@ -129,18 +132,16 @@ func (c externalCheck) Check(f *obstat.Facts) obstat.Finding {
 // workspace returns the resolved roots of the workspace. Without one nothing is
 // outside of it; the working directory stands in for it where it can.
 func workspace(f *obstat.Facts, bare bool) (out []string) {
-	for _, root := range f.Call.Roots {
-		if root == "" {
-			continue
-		}
-		if real, ok := resolve(f.World, "/", root); ok {
+	add := func(dir string) {
+		if real, ok := resolve(f.World, "/", dir); ok && dir != "" {
 			out = append(out, real)
 		}
 	}
-	if len(out) == 0 && !bare && f.Call.Dir != "" {
-		if real, ok := resolve(f.World, "/", f.Call.Dir); ok {
-			out = append(out, real)
-		}
+	for _, root := range f.Call.Roots {
+		add(root)
+	}
+	if len(out) == 0 && !bare {
+		add(f.Call.Dir)
 	}
 	return out
 }
@@ -206,17 +207,14 @@ func workdir(world obstat.World, root string, args *tree.Node) (string, error) {
 }
 
 // pathCommands are the programs whose arguments the original looks at.
-var pathCommands = map[string]bool{
-	"cd": true, "rm": true, "cp": true, "mv": true, "mkdir": true, "touch": true, "chmod": true, "chown": true, "cat": true,
-	"ls": true, "dir": true, "type": true, "del": true, "rd": true, "copy": true, "move": true, "md": true, "head": true,
-	"tail": true, "more": true, "less": true, "vim": true, "nano": true, "gedit": true, "notepad": true,
-}
+var pathCommands = strings.Fields(`cd rm cp mv mkdir touch chmod chown cat ls dir type del rd copy move md head tail more
+	less vim nano gedit notepad`)
 
 // commandPaths returns the words of a command that the original takes for
 // paths: it knows two dozen programs, and looks only at the first word.
 func commandPaths(cmd string) (out []string) {
 	words := lexWords(cmd)
-	if len(words) == 0 || !pathCommands[strings.ToLower(words[0])] {
+	if len(words) == 0 || !slices.Contains(pathCommands, strings.ToLower(words[0])) {
 		return nil
 	}
 	for _, w := range words[1:] {

@@ -40,7 +40,8 @@ func (Dialect) Info() dialect.Info {
 	return dialect.Info{
 		Files:   []string{".jiuwenswarm/config/builtin_rules.yaml", ".jiuwenswarm/config/config.yaml"},
 		Default: "config.yaml",
-		Options: []dialect.Option{{Name: ChannelsOption, Doc: "the channels that are checked, separated by commas; none named: all"}},
+		Options: []dialect.Option{{Name: ChannelsOption,
+			Doc: "the channels that are checked, separated by commas; none named: all"}},
 	}
 }
 
@@ -58,17 +59,18 @@ func ConfigDir(getenv func(string) string, home string) string {
 
 // Places returns the user's configuration and the project's. JiuwenSwarm has no
 // layers: each directory is a set of its own.
-func (d Dialect) Places(w *dialect.Where) (out []dialect.Place, err error) {
-	env := ""
-	if w.Getenv(configDir) != "" {
-		env = configDir
+func (d Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
+	var p dialect.Places
+	if w.Home != "" || w.Getenv(configDir) != "" {
+		p.Add(dialect.LayerUser, ConfigDir(w.Getenv, w.Home), "builtin_rules.yaml", "config.yaml")
 	}
-	if w.Home != "" || env != "" {
-		for _, name := range []string{"builtin_rules.yaml", "config.yaml"} {
-			out = append(out, dialect.Place{Name: filepath.Join(ConfigDir(w.Getenv, w.Home), name), Layer: dialect.LayerUser, Set: dialect.LayerUser, Env: env})
+	for i := range p {
+		p[i].Set = dialect.LayerUser
+		if w.Getenv(configDir) != "" {
+			p[i].Env = configDir
 		}
 	}
-	return append(out, dialect.InProject(w, d.Info().Files...)...), nil
+	return append(p, dialect.InProject(w, d.Info().Files...)...), nil
 }
 
 // Beside returns the list of built-in rules that a config.yaml may have beside it, section 3.
@@ -107,14 +109,15 @@ func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
 	if isBuiltin(f) {
 		return dialect.Sure
 	}
-	sec := root.Get("permissions")
+	sec := root.Get(permissions)
 	for _, key := range signs {
 		if sec.Get(key) != nil {
 			return dialect.Sure
 		}
 	}
+	beside := slices.ContainsFunc(besides, func(key string) bool { return sec.Get(key) != nil })
 	switch external := sec.Get("external_directory"); {
-	case external != nil && slices.ContainsFunc(sec.Members, func(m tree.Member) bool { return slices.Contains(besides, m.Key) }):
+	case external != nil && beside:
 		return dialect.Sure
 	case external.Is(tree.Object) && len(sec.Members) == 1, sec.Get("tools").Is(tree.Object), sec.Get("defaults").Is(tree.Object):
 		return dialect.Maybe
@@ -128,7 +131,9 @@ func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
 // Library returns the view and the checks of this dialect's Programs.
 func (Dialect) Library() *obstat.Library {
 	return &obstat.Library{
-		Views: map[string]func(json.RawMessage) (obstat.View, error){viewName: kit.Code(func(p *params) obstat.View { return view{p} })},
+		Views: map[string]func(json.RawMessage) (obstat.View, error){
+			viewName: kit.Code(func(p *params) obstat.View { return view{p} }),
+		},
 		Checks: map[string]func(json.RawMessage) (obstat.Checker, error){
 			checkOperators: kit.Code(func(p *params) obstat.Checker { return operatorCheck{p} }),
 			checkExternal:  kit.Code(func(p *params) obstat.Checker { return externalCheck{p} }),
@@ -138,7 +143,8 @@ func (Dialect) Library() *obstat.Library {
 		Predicates: map[string]func(json.RawMessage) (obstat.Predicate, error){
 			unchecked: kit.Code(func(p *params) obstat.Predicate { return channelPredicate{p} }),
 		},
-		Own: kit.OwnTools("shell bash,mcp_exec_command,create_terminal command", "read read_file,read,read_text_file path", "write write_file,write,write_text_file path",
+		Own: kit.OwnTools("shell bash,mcp_exec_command,create_terminal command",
+			"read read_file,read,read_text_file path", "write write_file,write,write_text_file path",
 			"edit,notebook edit_file,search_replace path", "patch,delete,move,mkdir edit_file,search_replace,write_file,write,write_text_file path",
 			"list list_files,list_dir path", "glob glob,glob_file_search path", "grep grep path", "fetch mcp_fetch_webpage -", "websearch mcp_free_search,mcp_paid_search -"),
 	}
@@ -161,7 +167,8 @@ func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 		}
 		if *slot != nil {
 			errs = append(errs, &obstat.Error{Code: obstat.CodeConflict, Pos: obstat.Pos{File: f.Name, Line: 1, Col: 1},
-				Also: []obstat.Pos{{File: (*slot).Name, Line: 1, Col: 1}}, Msg: "there is one file of this kind, not two", Hint: "JiuwenSwarm has no layers: put both into one"})
+				Also: []obstat.Pos{{File: (*slot).Name, Line: 1,
+					Col: 1}}, Msg: "there is one file of this kind, not two", Hint: "JiuwenSwarm has no layers: put both into one"})
 		}
 		*slot = f
 	}
@@ -187,7 +194,8 @@ func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 // program returns the configuration as a Program.
 func (c *config) program(bare bool, channels []string) *obstat.Program {
 	p := &obstat.Program{Dialect: "jiuwen", Mode: ModeGlobal, View: viewName, Pipelines: map[obstat.Mode]obstat.Pipeline{}}
-	pr := params{Bare: bare, Legacy: !c.tiered, Channels: channels, External: c.external, Owners: c.owners, Names: c.names()}
+	pr := params{Bare: bare, Legacy: !c.tiered, Channels: channels, External: c.external, Owners: c.owners,
+		Names: c.names()}
 	var pl obstat.Pipeline
 	switch {
 	case !c.enabled:
@@ -203,7 +211,7 @@ func (c *config) program(bare bool, channels []string) *obstat.Program {
 	p.Pipelines[ModeGlobal] = pl
 	p.Pipelines[ModeOwner] = owner(pl)
 	p.Pipelines[ModeAvatar] = avatar(pl)
-	p.Params, _ = json.Marshal(pr) // plain strings and maps: it cannot fail
+	p.Params = kit.Params(pr)
 	return p
 }
 
@@ -229,7 +237,8 @@ func (c *config) faces() map[string]obstat.Face {
 	if !c.any(func(rule ruleConfig) bool { return rule.category == pathTools && rule.source != sourceAddDir }) {
 		return nil
 	}
-	return map[string]obstat.Face{obstat.FaceRead: {Tool: "read_file", Field: "path"}, obstat.FaceWrite: {Tool: "write_file", Field: "path"}}
+	return map[string]obstat.Face{obstat.FaceRead: {Tool: "read_file", Field: "path"},
+		obstat.FaceWrite: {Tool: "write_file", Field: "path"}}
 }
 
 func (c *config) trustedDirs(bare bool) (out []string) {

@@ -27,15 +27,18 @@ func (Dialect) Lint(in *dialect.Input, p *obstat.Program) (out obstat.Errors) {
 			continue
 		}
 		seen[r.ID] = true
-		warn(r.Pos, "approve the command itself, or write an allow under rules, which built-in rules still stop", r.ID+" allows every call that its pattern matches, before the built-in rules can ask")
+		warn(r.Pos, "approve the command itself, or write an allow under rules, which built-in rules still stop",
+			r.ID+" allows every call that its pattern matches, before the built-in rules can ask")
 	}
 	for _, r := range p.Rules[listDefaults] {
 		if r.Verdict == obstat.Allow {
-			warn(r.Pos, "name them under tools, or let the default ask", `defaults."*": allow also covers tools that run code and have no rules: `+strings.Join(executors, ", "))
+			warn(r.Pos, "name them under tools, or let the default ask",
+				`defaults."*": allow also covers tools that run code and have no rules: `+strings.Join(executors, ", "))
 		}
 	}
 	if _, tiered := p.Rules[listBuiltin]; !tiered && len(p.Pipelines[p.Mode].Stages) > 0 && len(in.Files) > 0 {
-		warn(obstat.Pos{File: in.Files[0].Name, Line: 1, Col: 1}, "set schema: tiered_policy", "the legacy matcher is in force: built-in rules are not read, and an allowed shell may shut the machine down")
+		warn(obstat.Pos{File: in.Files[0].Name, Line: 1, Col: 1}, "set schema: tiered_policy",
+			"the legacy matcher is in force: built-in rules are not read, and an allowed shell may shut the machine down")
 	}
 	return out
 }

@@ -77,7 +77,8 @@ func toolOffer(tool string) []obstat.Offer {
 	if t, known := effect.Lookup(tool); tool == "" || known && (len(t.Command) > 0 || len(t.Paths) > 0) {
 		return nil // another agent's name for a shell or a file tool
 	}
-	rule := obstat.Rule{ID: "tools." + tool, Tool: obstat.Is(tool), Verdict: obstat.Allow, Source: "tools." + tool + ": allow"}
+	rule := obstat.Rule{ID: "tools." + tool, Tool: obstat.Is(tool), Verdict: obstat.Allow,
+		Source: "tools." + tool + ": allow"}
 	return []obstat.Offer{{Rule: rule, List: listTools, Scope: "always", Text: rule.Source}}
 }
 
@@ -86,7 +87,8 @@ func toolOffer(tool string) []obstat.Offer {
 func hidden(f *obstat.Facts) bool {
 	a := f.Analysis()
 	return slices.ContainsFunc(a.Gaps, func(g effect.Gap) bool { return g.Hides || g.Kind == effect.DynamicOperand }) ||
-		slices.ContainsFunc(a.Effects, func(e effect.Effect) bool { return e.Tags.Has(effect.Stdin) }) // another thing every time
+		// other code every time
+		slices.ContainsFunc(a.Effects, func(e effect.Effect) bool { return e.Tags.Has(effect.Stdin) })
 }
 
 // approvedPaths returns the paths that an approval of a path tool is about.
@@ -120,15 +122,18 @@ func (p *params) offer(tool, pattern, plain string) []obstat.Offer {
 	if strings.ContainsAny(plain, "*?") || plain != pytext.Strip(plain) {
 		return nil // legacy patterns cannot say it
 	}
-	return []obstat.Offer{{Rule: patternRule(tool, plain, obstat.Allow, true), List: listTools, Scope: "always", Text: tool + "(" + plain + ")"}}
+	return []obstat.Offer{{Rule: patternRule(tool, plain, obstat.Allow, true), List: listTools, Scope: "always",
+		Text: tool + "(" + plain + ")"}}
 }
 
 // Override returns the offer of an approval override with a pattern that the
 // human chose, in the document's notation.
 func Override(tool, pattern string) obstat.Offer {
-	rule := ruleConfig{tools: []string{tool}, category: categories[tool], pattern: pytext.Strip(pattern), verdict: obstat.Allow, source: sourceApproval}
+	rule := ruleConfig{tools: []string{tool}, category: categories[tool], pattern: pytext.Strip(pattern),
+		verdict: obstat.Allow, source: sourceApproval}
 	rule.label = listOverrides + "[" + overrideID(tool, rule.matchType(), rule.pattern) + "]"
-	made := obstat.Rule{ID: rule.label, Tool: obstat.Is(tool), Verdict: obstat.Allow, Source: rule.label + " " + tool + "(" + rule.pattern + ")"}
+	made := obstat.Rule{ID: rule.label, Tool: obstat.Is(tool), Verdict: obstat.Allow,
+		Source: rule.label + " " + tool + "(" + rule.pattern + ")"}
 	made.Field, made.Pattern = rule.subject()
 	return obstat.Offer{Rule: made, List: listOverrides, Scope: "always", Text: tool + "(" + rule.pattern + ")"}
 }
@@ -153,10 +158,11 @@ func externalOffers(c externalCheck, f *obstat.Facts) (out []obstat.Offer) {
 	}
 	slices.Sort(found)
 	for _, p := range slices.Compact(found) {
-		if c.internal(roots, p) || c.External.level(f.World, p) == externalNone || strings.Count(p, "/") < 1 || p == "/" {
+		if c.internal(roots, p) || c.External.level(f.World, p) == externalNone || strings.TrimPrefix(p, "/") == "" {
 			continue
 		}
-		rule := obstat.Rule{ID: "external_directory[" + p + "]", Tool: obstat.Is(listExternal), Field: fieldPath, Pattern: obstat.Is(p), Verdict: obstat.Allow}
+		rule := obstat.Rule{ID: "external_directory[" + p + "]", Tool: obstat.Is(listExternal), Field: fieldPath,
+			Pattern: obstat.Is(p), Verdict: obstat.Allow}
 		rule.Source = rule.ID + ": allow"
 		out = append(out, obstat.Offer{Rule: rule, List: listExternal, Scope: "always", Text: "external_directory: " + p})
 	}
@@ -224,8 +230,10 @@ func addOverride(src []byte, sec *tree.Node, tool, pattern string) ([]byte, erro
 
 func sameOverride(e *tree.Node, tool, pattern string) bool {
 	tools := e.Get("tools")
-	only := tools.Is(tree.String) && tools.Str == tool || tools.Is(tree.Array) && len(tools.Elems) == 1 && tools.Elems[0].Str == tool
-	return only && text(e.Get("pattern")) == pattern && strings.EqualFold(text(e.Get("action")), "allow")
+	if tools.Is(tree.Array) && len(tools.Elems) == 1 {
+		tools = tools.Elems[0]
+	}
+	return tools.Text() == tool && text(e.Get("pattern")) == pattern && strings.EqualFold(text(e.Get("action")), "allow")
 }
 
 // addLegacyPattern adds a pattern to a tool of the legacy matcher, whose level

@@ -50,7 +50,8 @@ func (c operatorCheck) Check(f *obstat.Facts) obstat.Finding {
 	cmd := commandText(args)
 	if !c.Bare {
 		if first := args.Get("command"); first != nil && !pytext.Truthy(first) && cmd != "" {
-			return obstat.Finding{Verdict: obstat.Ask, Note: "the input has an empty command and another in cmd: which of them runs is not certain"}
+			return obstat.Finding{Verdict: obstat.Ask,
+				Note: "the input has an empty command and another in cmd: which of them runs is not certain"}
 		}
 		cmd = unquoted(cmd)
 	}

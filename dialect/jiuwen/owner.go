@@ -80,7 +80,8 @@ func (r *reader) ownerLevel(n *tree.Node) string {
 		return ""
 	}
 	if _, err := obstat.ParseVerdict(n.Str); err != nil {
-		r.Warn(n, obstat.CodeBadValue, "owner_scopes takes allow, ask and deny in just these letters", "%q is no level and allows nothing", n.Str)
+		r.Warn(n, obstat.CodeBadValue, "owner_scopes takes allow, ask and deny in just these letters",
+			"%q is no level and allows nothing", n.Str)
 	}
 	return n.Str
 }
@@ -168,7 +169,8 @@ func (c ownerCheck) Check(f *obstat.Facts) obstat.Finding {
 	case c.avatar && f.Settled != nil && f.Settled.Verdict == obstat.Ask:
 		return obstat.Finding{Note: "this would ask, and a digital persona has nobody to ask"}
 	case level == "allow" && !c.avatar:
-		return obstat.Finding{Verdict: obstat.Allow, Note: "owner_scopes grants it to " + f.Call.User + " on " + f.Call.Channel}
+		return obstat.Finding{Verdict: obstat.Allow,
+			Note: "owner_scopes grants it to " + f.Call.User + " on " + f.Call.Channel}
 	}
 	return obstat.Finding{Pass: true}
 }

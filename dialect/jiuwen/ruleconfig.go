@@ -52,14 +52,16 @@ func (r *reader) overrides(n *tree.Node) []ruleConfig {
 		if strings.EqualFold(text(e.Get("action")), "allow") {
 			return true
 		}
-		r.Warn(e, obstat.CodeNoEffect, "a deny or an ask belongs to rules", "%s does not allow, and an override does nothing else", what)
+		r.Warn(e, obstat.CodeNoEffect, "a deny or an ask belongs to rules",
+			"%s does not allow, and an override does nothing else", what)
 		return false
 	})
 }
 
 // entries reads a list of rules with the keys that all of them share; finish reads
 // the rest of one and tells whether it takes part.
-func (r *reader) entries(space string, n *tree.Node, finish func(what string, e *tree.Node, rule *ruleConfig) bool) (out []ruleConfig) {
+func (r *reader) entries(space string, n *tree.Node,
+	finish func(what string, e *tree.Node, rule *ruleConfig) bool) (out []ruleConfig) {
 	seen := map[string]*tree.Node{}
 	for i, e := range r.elements(n, space) {
 		what := fmt.Sprintf("%s[%d]", space, i)
@@ -82,7 +84,8 @@ func (r *reader) duplicateID(space string, e *tree.Node, seen map[string]*tree.N
 		return
 	}
 	if first := seen[id.Str]; first != nil {
-		err := r.Warn(id, obstat.CodeConflict, "give each rule its own id", "%s has two entries of the id %q; both count", space, id.Str)
+		err := r.Warn(id, obstat.CodeConflict, "give each rule its own id", "%s has two entries of the id %q; both count",
+			space, id.Str)
 		err.Also = []obstat.Pos{r.Pos(first)}
 		return
 	}
@@ -134,7 +137,8 @@ func (r *reader) ruleTools(what string, e *tree.Node, rule *ruleConfig) bool {
 			r.deadTool(what, n)
 			return false
 		case rule.category != "" && c != rule.category:
-			r.Warn(n, obstat.CodeNoEffect, "write one rule for each", "%s names tools of two categories (%s and %s) and can never match", what, rule.category, c)
+			r.Warn(n, obstat.CodeNoEffect, "write one rule for each",
+				"%s names tools of two categories (%s and %s) and can never match", what, rule.category, c)
 			return false
 		}
 		rule.category = c
@@ -148,7 +152,8 @@ func (r *reader) ruleTools(what string, e *tree.Node, rule *ruleConfig) bool {
 	case len(rule.tools) == 0:
 		r.Warn(e, obstat.CodeNoEffect, "", "%s names no tools and can never match", what)
 	case rule.category == networkTools:
-		r.Warn(e, obstat.CodeNoEffect, "set a level under tools", "%s is about network tools, which have no parameter rules", what)
+		r.Warn(e, obstat.CodeNoEffect, "set a level under tools",
+			"%s is about network tools, which have no parameter rules", what)
 	default:
 		return true
 	}
@@ -180,13 +185,15 @@ func (r *reader) action(what string, e *tree.Node, strict bool) (v obstat.Verdic
 	if v, ok := severityVerdict(severity, strict); ok {
 		return v, false, why
 	}
-	r.Warn(e.Get("severity"), obstat.CodeBadValue, "the severities are LOW, MEDIUM, HIGH and CRITICAL", "%s: severity %q is taken for HIGH", what, severity)
+	r.Warn(e.Get("severity"), obstat.CodeBadValue, "the severities are LOW, MEDIUM, HIGH and CRITICAL",
+		"%s: severity %q is taken for HIGH", what, severity)
 	return obstat.Ask, false, why
 }
 
 // severityVerdict is the table of the document's section 2.1.
 func severityVerdict(severity string, strict bool) (v obstat.Verdict, ok bool) {
-	normal := map[string]obstat.Verdict{"LOW": obstat.Allow, "MEDIUM": obstat.Allow, "HIGH": obstat.Ask, "CRITICAL": obstat.Ask}
+	normal := map[string]obstat.Verdict{"LOW": obstat.Allow, "MEDIUM": obstat.Allow, "HIGH": obstat.Ask,
+		"CRITICAL": obstat.Ask}
 	if strict {
 		normal["MEDIUM"], normal["CRITICAL"] = obstat.Ask, obstat.Deny
 	}
@@ -245,9 +252,11 @@ func (r *reader) checkPattern(what string, n *tree.Node, rule *ruleConfig) {
 		return
 	}
 	if _, ok := expression(rule.pattern); ok {
-		r.Warn(n, obstat.CodeBadPattern, "until it is mended an ask or a deny counts as matching, an allow never does", "%s: %v", what, err)
+		r.Warn(n, obstat.CodeBadPattern, "until it is mended an ask or a deny counts as matching, an allow never does",
+			"%s: %v", what, err)
 	} else {
-		r.Warn(n, obstat.CodeBadPattern, `a wildcard that ends in " *" can have no other *`, "%s: the wildcard %q can never match", what, rule.pattern)
+		r.Warn(n, obstat.CodeBadPattern, `a wildcard that ends in " *" can have no other *`,
+			"%s: the wildcard %q can never match", what, rule.pattern)
 	}
 }
 

@@ -89,7 +89,8 @@ func (rule *ruleConfig) written(tool string) string {
 }
 
 func (rule *ruleConfig) append(out []obstat.Rule, tool string, bare bool) []obstat.Rule {
-	made := obstat.Rule{ID: rule.label, Tool: obstat.Is(tool), Verdict: rule.verdict, Source: rule.written(tool), Reason: rule.why, Pos: rule.pos}
+	made := obstat.Rule{ID: rule.label, Tool: obstat.Is(tool), Verdict: rule.verdict, Source: rule.written(tool),
+		Reason: rule.why, Pos: rule.pos}
 	if dir, ok := rule.trusted(); ok && !bare {
 		made.Field, made.Pattern = fieldTrusted, obstat.Is(dir)
 		return append(out, made)

@@ -47,7 +47,8 @@ var aliases = map[string]string{
 
 // pathKeys are the arguments whose text is a path whatever it looks like, in
 // the order in which an approval looks for one.
-var pathKeys = []string{"path", "file_path", "target_file", "file", "old_path", "new_path", "source_path", "dest_path", "directory", "dir"}
+var pathKeys = []string{"path", "file_path", "target_file", "file", "old_path", "new_path", "source_path",
+	"dest_path", "directory", "dir"}
 
 // pathLike tells whether an argument of that name and text is taken for a path.
 func pathLike(key, text string) bool {

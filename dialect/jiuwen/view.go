@@ -126,7 +126,8 @@ func readings(f *obstat.Facts, cmd string) []*obstat.Facts {
 // pathSubjects returns the path-like arguments of a call, section 2.2.
 func pathSubjects(args *tree.Node) (out []obstat.Subject) {
 	for _, p := range pathArguments(args) {
-		out = append(out, obstat.Subject{Field: fieldPath, Text: slashes(p)}, obstat.Subject{Field: fieldPathRE, Text: slashes(p)})
+		out = append(out, obstat.Subject{Field: fieldPath, Text: slashes(p)},
+			obstat.Subject{Field: fieldPathRE, Text: slashes(p)})
 		for _, above := range pathTexts(p) {
 			out = append(out, obstat.Subject{Field: fieldPath, Text: slashes(above)})
 		}

@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"cmp"
 	_ "embed"
 	"slices"
 	"sync"
@@ -54,7 +55,8 @@ func (s *shared) own(set settings) (out Ruleset) {
 // builtin returns the agents that the program has of itself.
 func (s *shared) builtin() (out []agent) {
 	for _, c := range ownConfig().agents {
-		out = append(out, agent{name: c.name, mode: c.mode, rules: Merge(s.own(ownConfig().settings), s.own(c.settings), s.user)})
+		out = append(out, agent{name: c.name, mode: c.mode,
+			rules: Merge(s.own(ownConfig().settings), s.own(c.settings), s.user)})
 	}
 	return out
 }
@@ -74,10 +76,7 @@ func (s *shared) agents(configs []agentConfig) []agent {
 			i = len(list)
 			list = append(list, agent{name: c.name, mode: modeAll, rules: Merge(s.own(ownConfig().settings), s.user)})
 		}
-		if c.mode != "" {
-			list[i].mode = c.mode
-		}
-		list[i].pos = c.pos
+		list[i].mode, list[i].pos = cmp.Or(c.mode, list[i].mode), c.pos
 		list[i].rules = Merge(list[i].rules, c.rules(Last, s.home))
 	}
 	for i := range list {
@@ -93,11 +92,19 @@ func documented(configs []agentConfig, user Ruleset) (out []agent) {
 		if c.disable {
 			continue
 		}
-		mode := c.mode
-		if mode == "" {
-			mode = modeAll
+		out = append(out, agent{name: c.name, mode: cmp.Or(c.mode, modeAll), pos: c.pos,
+			rules: Merge(c.rules(First, ""), user)})
+	}
+	return out
+}
+
+// childDenies are the denies of an agent that another one starts: no to-do list and no subagents,
+// unless it has rules of its own for these.
+func childDenies(child Ruleset) (out Ruleset) {
+	for _, name := range []string{"todowrite", "task"} {
+		if !slices.ContainsFunc(child, func(r Rule) bool { return r.Permission == name }) {
+			out = append(out, Rule{Permission: name, Pattern: "*", Action: obstat.Deny, Layer: layerSession})
 		}
-		out = append(out, agent{name: c.name, mode: mode, pos: c.pos, rules: Merge(c.rules(First, ""), user)})
 	}
 	return out
 }
@@ -105,7 +112,8 @@ func documented(configs []agentConfig, user Ruleset) (out []agent) {
 // toolOutput lets an agent read the output files of its tools, unless a rule
 // denies it.
 func (s *shared) toolOutput(rules Ruleset) Ruleset {
-	r := Rule{Permission: permExternal, Pattern: expand("~/.local/share/opencode/tool-output/*", s.home), Action: obstat.Deny, Layer: layerDefaults}
+	r := Rule{Permission: permExternal, Pattern: expand("~/.local/share/opencode/tool-output/*", s.home),
+		Action: obstat.Deny, Layer: layerDefaults}
 	if s.home == "" || slices.ContainsFunc(rules, func(have Rule) bool { return r.same(&have) }) {
 		return rules
 	}
@@ -125,9 +133,7 @@ func mergeAgents(all []agentConfig) (out []agentConfig) {
 		b := &out[i]
 		b.section, b.tools = over(true, b.section, a.section), over(true, b.tools, a.tools)
 		b.list, b.disable = Merge(b.list, a.list), a.disable || b.disable
-		if a.mode != "" {
-			b.mode = a.mode
-		}
+		b.mode = cmp.Or(a.mode, b.mode)
 	}
 	return out
 }

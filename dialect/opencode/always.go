@@ -28,8 +28,8 @@ func alwaysOf(src string, sc *shell.Command) []string {
 	last := at[len(at)-1]
 	short := strings.Join(pickWords(words, at), " ") + " *"
 	long := short
-	if start, end := sc.Span.Start, sc.Words[last].Span.End; sc.Nest&within == 0 && start >= 0 && start < end && end <= len(src) {
-		long = src[start:end] + " *"
+	if text := between(src, sc.Span.Start, sc.Words[last].Span.End); sc.Nest&within == 0 && text != "" {
+		long = text + " *"
 	}
 	skipped := last >= len(at) // flags stand between the words
 	switch {
@@ -45,6 +45,14 @@ func alwaysOf(src string, sc *shell.Command) []string {
 	return exactly(text, sc)
 }
 
+// between returns a part of a text, "" where there is none.
+func between(src string, start, end int) string {
+	if start < 0 || end > len(src) || start >= end {
+		return ""
+	}
+	return src[start:end]
+}
+
 func pickWords(words []string, at []int) (out []string) {
 	for _, i := range at {
 		out = append(out, words[i])
@@ -56,7 +64,8 @@ func pickWords(words []string, at []int) (out []string) {
 func exactly(text string, sc *shell.Command) []string {
 	body := slices.ContainsFunc(sc.Redirects, func(r shell.Redirect) bool { return r.Body != nil })
 	unknown := slices.ContainsFunc(sc.Words, func(w shell.Word) bool { return !w.Known })
-	if strings.ContainsAny(text, "*?") || sc.Stdin >= 0 || len(sc.Words) < 2 && !body || unknown || !wildcard(text, text) {
+	hidden := unknown || sc.Stdin >= 0 || len(sc.Words) < 2 && !body
+	if hidden || strings.ContainsAny(text, "*?") || !wildcard(text, text) {
 		return nil
 	}
 	return []string{text}
@@ -71,5 +80,6 @@ func wildcard(p, text string) bool {
 // broad tells whether a pattern for the shell hands out an interpreter, a shell
 // or a program that runs others.
 func broad(p string) bool {
-	return dialect.Broad(&obstat.Rule{Tool: obstat.Is("bash"), Field: fieldPattern, Pattern: obstat.Text{Flavour: pattern.Wildcard, Text: p}, Verdict: obstat.Allow})
+	r := (&Rule{Permission: "bash", Pattern: p, Action: obstat.Allow}).compile(Last)
+	return dialect.Broad(&r)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect/kit"
@@ -230,7 +231,7 @@ func name(field string) func(*callView) error {
 // sanitize writes a tool's name as the program does.
 func sanitize(name string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '_' || r == '-' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+		if r == '_' || r == '-' || r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
 			return r
 		}
 		return '_'

@@ -99,7 +99,8 @@ func isMove(sc *shell.Command) bool {
 
 // plain tells whether a command is words alone, all of them known.
 func plain(sc *shell.Command) bool {
-	return len(sc.Redirects) == 0 && len(sc.Assigns) == 0 && !slices.ContainsFunc(sc.Words, func(w shell.Word) bool { return !w.Known })
+	return len(sc.Redirects) == 0 && len(sc.Assigns) == 0 &&
+		!slices.ContainsFunc(sc.Words, func(w shell.Word) bool { return !w.Known })
 }
 
 // declared are the builtins that the program's parser does not take for
@@ -130,10 +131,7 @@ func commandText(src string, sc *shell.Command) string {
 		}
 		end = max(end, hereEnd(src, r))
 	}
-	if start < 0 || end > len(src) || start >= end {
-		return ""
-	}
-	return strings.TrimSpace(src[start:end])
+	return strings.TrimSpace(between(src, start, end))
 }
 
 // wordsOf returns the words of a command, those that are not known as written.

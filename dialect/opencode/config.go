@@ -78,7 +78,8 @@ func (r *reader) parse(f *dialect.File) *tree.Node {
 func (r *reader) read(f *dialect.File, root *tree.Node) *fileConfig {
 	r.File = f
 	r.keys(root)
-	return &fileConfig{file: f, settings: r.settings(root), agents: append(r.agents(root, "mode"), r.agents(root, "agent")...)}
+	return &fileConfig{file: f, settings: r.settings(root),
+		agents: append(r.agents(root, "mode"), r.agents(root, "agent")...)}
 }
 
 // settings reads the rules of a file, or of an agent.
@@ -100,7 +101,8 @@ func (r *reader) keys(root *tree.Node) {
 		case m.Key == r.order.other().key():
 			r.otherKey(&m, root)
 		case m.Key == keyDocument && programFile(r.File.Name):
-			r.Warn(m.KeyNode, obstat.CodeNoEffect, `opencode reads "permission"`, "opencode itself reads %q in this file and ignores %q", keyProgram, keyDocument)
+			r.Warn(m.KeyNode, obstat.CodeNoEffect, `opencode reads "permission"`,
+				"opencode itself reads %q in this file and ignores %q", keyProgram, keyDocument)
 		case m.Key == keyProgram || m.Key == keyDocument:
 		case strings.EqualFold(m.Key, keyProgram) || strings.EqualFold(m.Key, keyDocument) || near(m.Key):
 			r.Warn(m.KeyNode, obstat.CodeUnknownKey, "write "+jsonx.Quote(r.order.key()), "nobody reads %q", m.Key)
@@ -116,7 +118,8 @@ func near(key string) bool {
 // otherKey warns of the key that the other order reads.
 func (r *reader) otherKey(m *tree.Member, root *tree.Node) {
 	if r.order == Last {
-		r.Warn(m.KeyNode, obstat.CodeNoEffect, "move its rules to "+jsonx.Quote(keyProgram), "opencode reads %q and ignores %q", keyProgram, keyDocument)
+		r.Warn(m.KeyNode, obstat.CodeNoEffect, "move its rules to "+jsonx.Quote(keyProgram),
+			"opencode reads %q and ignores %q", keyProgram, keyDocument)
 		return
 	}
 	hint := "say order: last to read it as opencode does"
@@ -128,7 +131,7 @@ func (r *reader) otherKey(m *tree.Member, root *tree.Node) {
 
 // programFile tells whether opencode itself reads a file of that name.
 func programFile(name string) bool {
-	base := path.Base(strings.ReplaceAll(name, `\`, "/"))
+	base := path.Base(slashes(name))
 	return base == "opencode.json" || base == "opencode.jsonc"
 }
 
@@ -148,7 +151,8 @@ func (r *reader) rulesNode(n *tree.Node) (out section, list Ruleset) {
 			out.set("*", r.rule(n, "*", "*", v, true))
 		}
 	case n.Is(tree.Array):
-		r.Fail(n, obstat.CodeWrongType, `a list is the form of the document's "permissions"`, "opencode takes no list for %q: write an object", keyProgram)
+		r.Fail(n, obstat.CodeWrongType, `a list is the form of the document's "permissions"`,
+			"opencode takes no list for %q: write an object", keyProgram)
 	default:
 		r.Is(n, jsonx.Quote(r.order.key()), tree.Object)
 	}
@@ -173,9 +177,11 @@ func (r *reader) permission(out *section, m *tree.Member) {
 			out.set(m.Key, r.rule(m.KeyNode, m.Key, "*", v, true))
 		}
 	case !m.Value.Is(tree.Object):
-		r.Fail(m.Value, obstat.CodeWrongType, "", "%q should be an action or an object of patterns, not %s", m.Key, m.Value.Kind)
+		r.Fail(m.Value, obstat.CodeWrongType, "", "%q should be an action or an object of patterns, not %s", m.Key,
+			m.Value.Kind)
 	case r.order == Last && r.strict && slices.Contains(wordsOnly, m.Key):
-		r.Fail(m.Value, obstat.CodeWrongType, "write one of allow, ask and deny", "opencode takes one action for %q, not patterns", m.Key)
+		r.Fail(m.Value, obstat.CodeWrongType, "write one of allow, ask and deny",
+			"opencode takes one action for %q, not patterns", m.Key)
 	default:
 		out.set(m.Key, r.patterns(m.Key, m.Value)...)
 	}
@@ -201,7 +207,8 @@ func (r *reader) patterns(name string, n *tree.Node) (out []Rule) {
 // keyText checks a key that is a permission or a pattern.
 func (r *reader) keyText(m *tree.Member) bool {
 	if isIndex(m.Key) {
-		r.Warn(m.KeyNode, obstat.CodeRisky, "the order of keys decides: do not use a number for one", "JavaScript moves the key %q before all others", m.Key)
+		r.Warn(m.KeyNode, obstat.CodeRisky, "the order of keys decides: do not use a number for one",
+			"JavaScript moves the key %q before all others", m.Key)
 	}
 	return r.plainText(m.KeyNode, m.Key)
 }
@@ -242,7 +249,8 @@ func (r *reader) action(n *tree.Node) (v obstat.Verdict, ok bool) {
 	case err == nil:
 		return v, true
 	case r.plainText(n, n.Str):
-		r.Fail(n, obstat.CodeBadValue, cmp.Or(dialect.Near(n.Str, "allow", "ask", "deny"), "the actions are allow, ask and deny"), "%q is no action", n.Str)
+		r.Fail(n, obstat.CodeBadValue, cmp.Or(dialect.Near(n.Str, "allow", "ask", "deny"),
+			"the actions are allow, ask and deny"), "%q is no action", n.Str)
 	}
 	return obstat.Deny, false
 }
@@ -251,7 +259,8 @@ func (r *reader) action(n *tree.Node) (v obstat.Verdict, ok bool) {
 func (r *reader) list(n *tree.Node) (out Ruleset) {
 	for _, e := range n.Elems {
 		if e.Get("effect") != nil && e.Get("resource") != nil {
-			r.Fail(e, obstat.CodeUnknownKey, "write permission, pattern and action", "this is a rule of opencode 2, whose files are not read")
+			r.Fail(e, obstat.CodeUnknownKey, "write permission, pattern and action",
+				"this is a rule of opencode 2, whose files are not read")
 			continue
 		}
 		before := len(r.Errs)
@@ -338,7 +347,8 @@ func (r *reader) agent(name string, n *tree.Node) agentConfig {
 	}
 	own, other := r.order.key(), r.order.other().key()
 	if m := n.Member(other); m != nil {
-		r.Warn(m.KeyNode, obstat.CodeNoEffect, "write "+jsonx.Quote(own), "with order %s, %q is read and %q is not", r.order, own, other)
+		r.Warn(m.KeyNode, obstat.CodeNoEffect, "write "+jsonx.Quote(own), "with order %s, %q is read and %q is not",
+			r.order, own, other)
 	}
 	return a
 }

@@ -84,10 +84,12 @@ func (e *editor) write(rules Ruleset) ([]byte, error) {
 	case e.node == nil:
 		return format.Set(e.file.Data, jsonx.Object{{Key: e.rule.Permission, Value: patternValue}}, key)
 	case e.node.Is(tree.Array):
-		value := jsonx.Object{{Key: "permission", Value: e.rule.Permission}, {Key: "pattern", Value: e.rule.Pattern}, {Key: "action", Value: action}}
+		value := jsonx.Object{{Key: "permission", Value: e.rule.Permission}, {Key: "pattern", Value: e.rule.Pattern},
+			{Key: "action", Value: action}}
 		return format.Insert(e.file.Data, at, value, key)
 	case e.node.Is(tree.String):
-		return format.Set(e.file.Data, jsonx.Object{{Key: "*", Value: e.node.Str}, {Key: e.rule.Permission, Value: patternValue}}, key)
+		return format.Set(e.file.Data, jsonx.Object{{Key: "*", Value: e.node.Str},
+			{Key: e.rule.Permission, Value: patternValue}}, key)
 	}
 	have := e.node.Get(e.rule.Permission)
 	switch {
@@ -162,7 +164,8 @@ func (e *editor) check(before Ruleset, out []byte) error {
 	}
 	for _, r := range before {
 		for _, s := range samples(r.text(e.order)) {
-			if r.Action == obstat.Deny && evaluate(old, e.rule.Permission, s).Verdict == obstat.Deny && evaluate(now, e.rule.Permission, s).Verdict != obstat.Deny {
+			denies := func(p *obstat.Policy) bool { return evaluate(p, e.rule.Permission, s).Verdict == obstat.Deny }
+			if r.Action == obstat.Deny && denies(old) && !denies(now) {
 				return fmt.Errorf("the rule %s would lift the rule %s", &e.rule, &r)
 			}
 		}

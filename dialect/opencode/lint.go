@@ -51,7 +51,8 @@ func (l *loader) otherOrder(rules Ruleset) {
 			continue
 		}
 		l.Errs = append(l.Errs, &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: d.pos, Hint: orderHints[l.order],
-			Msg: fmt.Sprintf("this file decides differently with order %s: %s is %s here and %s there", l.order.other(), example(d.permission, d.value), d.here, d.there)})
+			Msg: fmt.Sprintf("this file decides differently with order %s: %s is %s here and %s there", l.order.other(),
+				example(d.permission, d.value), d.here, d.there)})
 	}
 }
 
@@ -113,8 +114,9 @@ func (l *loader) values(r *Rule) (out []string) {
 
 // example writes a call that asks for a permission with a value.
 func example(permission, value string) string {
-	fields := map[string]string{"bash": "command", "read": "filePath", "edit": "filePath", "webfetch": "url", "websearch": "query",
-		"glob": "pattern", "grep": "pattern", "list": "path", "task": "subagent_type", "skill": "name"}
+	fields := map[string]string{"bash": "command", "read": "filePath", "edit": "filePath", "webfetch": "url",
+		"websearch": "query",
+		"glob":      "pattern", "grep": "pattern", "list": "path", "task": "subagent_type", "skill": "name"}
 	if f := fields[permission]; f != "" {
 		return fmt.Sprintf("%s {%s: %s}", permission, jsonx.Quote(f), jsonx.Quote(value))
 	}
@@ -133,7 +135,8 @@ func (l *loader) misspelled(rules Ruleset) {
 	seen := map[string]bool{}
 	for i := range rules {
 		r := &rules[i]
-		if seen[r.Permission] || !plainName(r.Permission) || builtinName(r.Permission) || slices.Contains(single, r.Permission) {
+		known := builtinName(r.Permission) || slices.Contains(single, r.Permission)
+		if seen[r.Permission] || known || !plainName(r.Permission) {
 			continue
 		}
 		seen[r.Permission] = true
@@ -161,17 +164,21 @@ func (l *loader) neverMatch(rules Ruleset) {
 // single are the permissions that are always asked with one pattern.
 var single = []string{"lsp", "todowrite", "question", "plan_enter", "plan_exit"}
 
+// dead tells why a rule can never match, and what to write instead; "" where it can.
 func dead(r *Rule) (msg, hint string) {
-	absolute := strings.HasPrefix(r.Pattern, "/") || strings.HasPrefix(r.Pattern, "~") || strings.HasPrefix(r.Pattern, "$HOME")
+	whole := fmt.Sprintf("write %q: %q", r.Permission, r.Action)
+	absolute := needsHome(r.Pattern) || strings.HasPrefix(r.Pattern, "/") || strings.HasPrefix(r.Pattern, "~")
+	matchesAll := wildcard(r.Pattern, "*")
+	server := plainName(r.Permission) && strings.Contains(r.Permission, "_") && !builtinName(r.Permission)
 	switch {
 	case r.Short || r.Pattern == "*":
 	case absolute && slices.Contains([]string{"read", "edit", "list"}, r.Permission):
 		return fmt.Sprintf("%s is asked with paths relative to the worktree, so %q never matches", r.Permission, r.Pattern),
 			"write the path from the worktree's root, or use external_directory"
-	case slices.Contains(single, r.Permission) && !wildcard(r.Pattern, "*"):
-		return fmt.Sprintf("%s has no patterns to match, so %q never matches", r.Permission, r.Pattern), `write "` + r.Permission + `": "` + r.Action.String() + `"`
-	case plainName(r.Permission) && strings.Contains(r.Permission, "_") && !builtinName(r.Permission) && !wildcard(r.Pattern, "*"):
-		return fmt.Sprintf("a tool of an MCP server is asked about as a whole, so %q never matches", r.Pattern), `write "` + r.Permission + `": "` + r.Action.String() + `"`
+	case slices.Contains(single, r.Permission) && !matchesAll:
+		return fmt.Sprintf("%s has no patterns to match, so %q never matches", r.Permission, r.Pattern), whole
+	case server && !matchesAll:
+		return fmt.Sprintf("a tool of an MCP server is asked about as a whole, so %q never matches", r.Pattern), whole
 	}
 	return "", ""
 }
@@ -201,7 +208,8 @@ func (l *loader) circles(agents []agent) {
 	}
 	starts := func(a, b string) bool {
 		rules := byName[a].rules
-		if byName[b].mode == modePrimary || !slices.ContainsFunc(rules, func(r Rule) bool { return r.Permission == "task" && r.Layer != layerDefaults }) {
+		own := func(r Rule) bool { return r.Permission == "task" && r.Layer != layerDefaults }
+		if byName[b].mode == modePrimary || !slices.ContainsFunc(rules, own) {
 			return false
 		}
 		pol, err := rules.policy(Last)
@@ -216,8 +224,10 @@ func (l *loader) circles(agents []agent) {
 			if !starts(a, b) || !starts(b, a) {
 				continue
 			}
-			l.Errs = append(l.Errs, &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: byName[b].pos, Also: []obstat.Pos{byName[a].pos},
-				Msg: fmt.Sprintf("the agents %s and %s may start one another for ever", a, b), Hint: "deny one of them to the other under task"})
+			l.Errs = append(l.Errs, &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: byName[b].pos,
+				Also: []obstat.Pos{byName[a].pos},
+				Msg: fmt.Sprintf("the agents %s and %s may start one another for ever", a,
+					b), Hint: "deny one of them to the other under task"})
 		}
 	}
 }

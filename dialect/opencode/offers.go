@@ -68,7 +68,8 @@ func (Dialect) RuleFor(l *dialect.Loaded, kind, target, anchor string) (obstat.O
 			r.Pattern += "*"
 		}
 	}
-	if err != nil || r.Permission == "" || strings.ContainsAny(target, "*?[]{}!") || !writable(&r, p.Order) {
+	sayable := r.Permission != "" && !strings.ContainsAny(target, "*?[]{}!") && writable(&r, p.Order)
+	if err != nil || !sayable {
 		return obstat.Offer{}, false
 	}
 	return offer(&r, p.Order), true
@@ -122,10 +123,9 @@ func offer(r *Rule, o Order) obstat.Offer {
 // writable tells whether a rule means the same once it stands in a file: no
 // home directory is put in, nothing is replaced, and its key keeps its place.
 func writable(r *Rule, o Order) bool {
-	if strings.Contains(r.Pattern, "{env:") || strings.Contains(r.Pattern, "{file:") || isIndex(r.Pattern) || isIndex(r.Permission) {
-		return false
-	}
-	return o == First || !needsHome(r.Pattern)
+	replaced := strings.Contains(r.Pattern, "{env:") || strings.Contains(r.Pattern, "{file:")
+	moved := isIndex(r.Pattern) || isIndex(r.Permission)
+	return !replaced && !moved && (o == First || !needsHome(r.Pattern))
 }
 
 // remembered returns the patterns that are offered for an ask, those of its

@@ -31,7 +31,8 @@ const documentFile = ".opencode/config.json"
 // program merges it, and the file of the document first.
 func (Dialect) Info() dialect.Info {
 	return dialect.Info{
-		Files:   []string{documentFile, "opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"},
+		Files: []string{documentFile, "opencode.json", "opencode.jsonc", ".opencode/opencode.json",
+			".opencode/opencode.jsonc"},
 		Default: "opencode.json",
 		Options: []dialect.Option{
 			{Name: OrderOption, Values: []string{orderAuto, string(First), string(Last)},
@@ -107,7 +108,8 @@ func actions(n *tree.Node) bool {
 		_, err := obstat.ParseVerdict(n.Str)
 		return err == nil
 	}
-	return n.Is(tree.Object) && !slices.ContainsFunc(n.Members, func(m tree.Member) bool { return !m.Value.Is(tree.String) || !actions(m.Value) })
+	return n.Is(tree.Object) && !slices.ContainsFunc(n.Members,
+		func(m tree.Member) bool { return !m.Value.Is(tree.String) || !actions(m.Value) })
 }
 
 // detectAgent knows an agent file by where it lies and by its permissions.
@@ -120,7 +122,7 @@ func detectAgent(f *dialect.File) dialect.Confidence {
 	if tree.Fatal(problems) {
 		return dialect.No
 	}
-	dir := path.Dir(strings.ReplaceAll(f.Name, `\`, "/"))
+	dir := path.Dir(f.Slashed())
 	if strings.Contains(dir, ".opencode/") || strings.Contains(dir, "opencode/agent") {
 		return dialect.Sure
 	}

@@ -233,44 +233,6 @@ func TestOpsMerge(t *testing.T) {
 	}
 }
 
-func TestOpsDisabled(t *testing.T) {
-	for _, o := range ops(t, "disabled", 45) {
-		var call struct{ Tools []string }
-		var given struct{ Ruleset *Ruleset }
-		var want []string
-		o.decode(t, o.Call, &call)
-		o.decode(t, o.Expect, &want)
-		var rules Ruleset
-		if json.Unmarshal(o.Config, &given) == nil && given.Ruleset != nil {
-			rules = *given.Ruleset
-		} else {
-			rules = configRules(t, o, Last, o.Config, "/home/u")
-		}
-		if got := append([]string{}, Disabled(call.Tools, rules)...); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: hides %v, want %v", o.ID, got, want)
-		}
-	}
-}
-
-func TestOpsSubagent(t *testing.T) {
-	for _, o := range ops(t, "subagent", 31) {
-		var config struct {
-			ParentSession Ruleset
-			Subagent      json.RawMessage
-		}
-		var want Ruleset
-		o.decode(t, o.Config, &config)
-		o.decode(t, o.Expect, &want)
-		got := Subagent(config.ParentSession, configRules(t, o, Last, config.Subagent, "/home/u"), nil)
-		for i := range got {
-			got[i].Layer = ""
-		}
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %v, want %v", o.ID, got, want)
-		}
-	}
-}
-
 func TestOpsWildcard(t *testing.T) {
 	for _, o := range ops(t, "wildcard", 442) {
 		var call struct{ Input, Pattern string }

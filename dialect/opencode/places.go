@@ -11,22 +11,13 @@ import (
 )
 
 // placer collects places.
-type placer []dialect.Place
-
-// add adds files of a directory.
-func (p *placer) add(layer, dir string, names ...string) {
-	for _, name := range names {
-		*p = append(*p, dialect.Place{Name: path.Join(dir, name), Layer: layer})
-	}
-}
+type placer struct{ dialect.Places }
 
 // all adds a whole directory of opencode's: configuration and agents.
 func (p *placer) all(layer, dir string) {
-	p.add(layer, dir, "opencode.json", "opencode.jsonc")
+	p.Add(layer, dir, "opencode.json", "opencode.jsonc")
 	for _, sub := range agentDirs {
-		for _, depth := range []string{"*.md", "*/*.md"} {
-			*p = append(*p, dialect.Place{Name: path.Join(dir, sub, depth), Glob: true, Layer: layer})
-		}
+		p.Add(layer, dir, sub+"/*.md", sub+"/*/*.md")
 	}
 }
 
@@ -43,42 +34,38 @@ func (Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
 		config = path.Join(w.Home, ".config")
 	}
 	if config != "" {
-		global := path.Join(config, "opencode")
-		p.add(dialect.LayerUser, global, "config.json")
-		p.all(dialect.LayerUser, global)
+		p.Add(dialect.LayerUser, config, "opencode/config.json")
+		p.all(dialect.LayerUser, path.Join(config, "opencode"))
 	}
 	if f := w.Getenv("OPENCODE_CONFIG"); f != "" {
-		p.env("OPENCODE_CONFIG", func() { p.add(dialect.LayerUser, "", f) })
+		p.Places = append(p.Places, dialect.Place{Name: path.Clean(f), Layer: dialect.LayerUser, Env: "OPENCODE_CONFIG"})
 	}
+	p.Add(dialect.LayerProject, w.Dir, documentFile, "opencode.json", "opencode.jsonc")
 	if w.Dir != "" {
-		p.add(dialect.LayerProject, w.Dir, ".opencode/config.json", "opencode.json", "opencode.jsonc")
 		p.all(dialect.LayerProject, path.Join(w.Dir, ".opencode"))
 	}
 	if w.Home != "" {
 		p.all(dialect.LayerUser, path.Join(w.Home, ".opencode"))
 	}
-	if d := w.Getenv("OPENCODE_CONFIG_DIR"); d != "" {
-		p.env("OPENCODE_CONFIG_DIR", func() { p.all(dialect.LayerUser, d) })
+	from := len(p.Places)
+	p.all(dialect.LayerUser, w.Getenv(configDir))
+	for i := range p.Places[from:] {
+		p.Places[from+i].Env = configDir
 	}
 	p.text(w, "OPENCODE_CONFIG_CONTENT", "%s")
 	p.all(dialect.LayerManaged, path.Join(w.Machine, "/etc/opencode"))
 	p.text(w, "OPENCODE_PERMISSION", `{"permission": %s}`)
-	return p, nil
+	return p.Places, nil
 }
 
-// env marks the places that add adds as named by a variable.
-func (p *placer) env(name string, add func()) {
-	from := len(*p)
-	add()
-	for i := range (*p)[from:] {
-		(*p)[from+i].Env = name
-	}
-}
+// configDir is the variable that names one more directory of opencode's.
+const configDir = "OPENCODE_CONFIG_DIR"
 
 // text adds the configuration that a variable holds itself.
 func (p *placer) text(w *dialect.Where, name, format string) {
 	if s := w.Getenv(name); s != "" {
-		*p = append(*p, dialect.Place{Name: "$" + name, Layer: dialect.LayerUser, Env: name, Data: fmt.Appendf(nil, format, s)})
+		p.Places = append(p.Places, dialect.Place{Name: "$" + name, Layer: dialect.LayerUser, Env: name,
+			Data: fmt.Appendf(nil, format, s)})
 	}
 }
 
@@ -93,11 +80,18 @@ func (Dialect) Speaks(f *dialect.File) bool {
 		return true // broken, and perhaps it had
 	}
 	return slices.ContainsFunc(root.Members, func(m tree.Member) bool {
-		return slices.Contains([]string{keyProgram, keyDocument, "tools"}, m.Key) || (m.Key == "agent" || m.Key == "mode") && agentSpeaks(m.Value) || near(m.Key)
+		switch m.Key {
+		case keyProgram, keyDocument, "tools":
+			return true
+		case "agent", "mode":
+			return agentSpeaks(m.Value)
+		}
+		return near(m.Key)
 	})
 }
 
 // agentSpeaks tells whether one of the agents of a file has rules.
 func agentSpeaks(agents *tree.Node) bool {
-	return slices.ContainsFunc(agents.Members, func(m tree.Member) bool { return m.Value.Get(keyProgram) != nil || m.Value.Get("tools") != nil })
+	return slices.ContainsFunc(agents.Members,
+		func(m tree.Member) bool { return m.Value.Get(keyProgram) != nil || m.Value.Get("tools") != nil })
 }

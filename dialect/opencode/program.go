@@ -1,12 +1,12 @@
 package opencode
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/tree"
 )
 
@@ -51,7 +51,8 @@ type loader struct {
 // read reads all files; without an order, which may be wrong, no further than
 // their text.
 func read(in *dialect.Input) *loader {
-	l := &loader{in: in, reader: reader{home: strings.TrimSuffix(in.Home, "/")}, guards: map[string][]obstat.Stage{}, compiled: map[Rule]obstat.Rule{}}
+	l := &loader{in: in, reader: reader{home: strings.TrimSuffix(in.Home, "/")}, guards: map[string][]obstat.Stage{},
+		compiled: map[Rule]obstat.Rule{}}
 	roots := make([]*tree.Node, len(in.Files)) // of agent files nil
 	for i := range in.Files {
 		if f := &in.Files[i]; !isMarkdown(f.Name) {
@@ -167,14 +168,15 @@ func (l *loader) floor() bool { return l.in.Options[dialect.FloorOption] != "off
 
 // program returns the configuration as a Program.
 func (l *loader) program() *obstat.Program {
-	p := &obstat.Program{Dialect: "opencode", Mode: ModeRules, View: viewName, Rules: map[string][]obstat.Rule{}, Pipelines: map[obstat.Mode]obstat.Pipeline{}}
+	p := &obstat.Program{Dialect: "opencode", Mode: ModeRules, View: viewName, Rules: map[string][]obstat.Rule{},
+		Pipelines: map[obstat.Mode]obstat.Pipeline{}}
 	user, session := l.split()
 	pr := params{Order: l.order, Floor: l.floor()}
 	if pr.Floor {
 		pr.Named = named(Merge(user, session))
 		pr.Absolute = absolute(Merge(user, session))
 	}
-	p.Params, _ = json.Marshal(pr) // plain texts: it cannot fail
+	p.Params = kit.Params(pr)
 	p.Rules[listRules] = l.compile(Merge(user, session))
 	p.Pipelines[ModeRules] = l.pipeline(l.guard(p, ""), l.stage(listRules))
 	p.Faces = map[string]obstat.Face{
@@ -198,7 +200,11 @@ func (l *loader) program() *obstat.Program {
 func named(rules Ruleset) (out []string) {
 	for i := range rules {
 		p := rules[i].Permission
-		if _, own := tools()[p]; !own && strings.Trim(p, "*") != "" && (strings.ContainsAny(p, "_-") || otherName(p)) && p != permExternal && p != permDoomLoop {
+		_, own := tools()[p]
+		if own || p == permExternal || p == permDoomLoop || strings.Trim(p, "*") == "" {
+			continue
+		}
+		if strings.ContainsAny(p, "_-") || otherName(p) {
 			out = appendNew(out, p)
 		}
 	}
@@ -209,7 +215,9 @@ func named(rules Ruleset) (out []string) {
 func absolute(rules Ruleset) (out []string) {
 	for i := range rules {
 		r := &rules[i]
-		if known, _, _ := strings.Cut(r.Pattern, "*"); r.Action != obstat.Allow && len(known) > 1 && known[0] == '/' && slices.ContainsFunc([]string{"read", "edit"}, func(p string) bool { return wildcard(r.Permission, p) }) {
+		known, _, _ := strings.Cut(r.Pattern, "*")
+		files := wildcard(r.Permission, "read") || wildcard(r.Permission, "edit")
+		if r.Action != obstat.Allow && files && len(known) > 1 && known[0] == '/' {
 			known, _, _ = strings.Cut(known, "?")
 			out = appendNew(out, known)
 		}
@@ -339,12 +347,13 @@ func (l *loader) pairs(p *obstat.Program, agents []agent) {
 	}
 	for _, child := range children {
 		denies := listChild + child.name
-		if p.Rules[denies] = l.compile(childDenies(child.rules, nil)); l.order == First {
+		if p.Rules[denies] = l.compile(childDenies(child.rules)); l.order == First {
 			p.Rules[denies] = nil // the document knows no such denies
 		}
 		for _, parent := range parents {
 			if parent != child {
-				p.Pipelines[PairMode(parent.name, child.name)] = l.pipeline(l.guard(p, child.name), l.stricter(l.parentList(p, parent), listAgent+child.name, denies)...)
+				p.Pipelines[PairMode(parent.name, child.name)] = l.pipeline(l.guard(p, child.name),
+					l.stricter(l.parentList(p, parent), listAgent+child.name, denies)...)
 			}
 		}
 	}
@@ -357,7 +366,8 @@ func (l *loader) parentList(p *obstat.Program, a *agent) string {
 	if l.order == Last {
 		return listAgent + a.name
 	}
-	p.Rules[listParent+a.name] = append(l.compile(a.rules), obstat.Rule{Verdict: obstat.Ask, Source: "what no rule matches"})
+	p.Rules[listParent+a.name] = append(l.compile(a.rules),
+		obstat.Rule{Verdict: obstat.Ask, Source: "what no rule matches"})
 	return listParent + a.name
 }
 
@@ -383,6 +393,7 @@ func (l *loader) chooseMode(p *obstat.Program) {
 	}
 	p.Mode = obstat.Mode(name)
 	if _, ok := p.Pipelines[p.Mode]; !ok {
-		l.Errs = append(l.Errs, &obstat.Error{Code: obstat.CodeUnknownName, Msg: "there is no agent " + name, Hint: "the option agent names an agent of opencode or of the files"})
+		l.Errs = append(l.Errs, &obstat.Error{Code: obstat.CodeUnknownName, Msg: "there is no agent " + name,
+			Hint: "the option agent names an agent of opencode or of the files"})
 	}
 }

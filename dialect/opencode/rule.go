@@ -65,7 +65,8 @@ func (r *Rule) same(o *Rule) bool {
 
 // MarshalJSON writes the rule as the program does.
 func (r Rule) MarshalJSON() ([]byte, error) {
-	o := jsonx.Object{{Key: "permission", Value: r.Permission}, {Key: "pattern", Value: r.Pattern}, {Key: "action", Value: r.Action.String()}}
+	o := jsonx.Object{{Key: "permission", Value: r.Permission}, {Key: "pattern", Value: r.Pattern},
+		{Key: "action", Value: r.Action.String()}}
 	if r.Short {
 		o[1], o[2] = o[2], o[1]
 	}
@@ -123,7 +124,8 @@ const fieldPattern = "pattern"
 
 // compile returns the rule as the engine has it.
 func (r *Rule) compile(o Order) obstat.Rule {
-	out := obstat.Rule{Tool: r.tool(o), Pattern: r.text(o), Verdict: r.Action, Layer: r.Layer, Pos: r.Pos, Source: r.String()}
+	out := obstat.Rule{Tool: r.tool(o), Pattern: r.text(o), Verdict: r.Action, Layer: r.Layer, Pos: r.Pos,
+		Source: r.String()}
 	if !out.Pattern.IsZero() {
 		out.Field = fieldPattern
 	}
@@ -134,7 +136,8 @@ func (r *Rule) compile(o Order) obstat.Rule {
 }
 
 // askedOf explains the permissions that are no tool's name.
-var askedOf = map[string]string{permExternal: "it is about what lies outside the project", permDoomLoop: "it is about the same call, made three times in a row"}
+var askedOf = map[string]string{permExternal: "it is about what lies outside the project",
+	permDoomLoop: "it is about the same call, made three times in a row"}
 
 // String returns the rule as a line of a configuration.
 func (r *Rule) String() string {
@@ -191,7 +194,8 @@ func (rs Ruleset) Evaluate(o Order, permission, value string) (obstat.Verdict, *
 // policy compiles the rules by themselves, to be asked with evaluate.
 func (rs Ruleset) policy(o Order) (*obstat.Policy, error) {
 	p := &obstat.Program{Dialect: "opencode", Mode: ModeRules, Rules: map[string][]obstat.Rule{listRules: rs.compile(o)},
-		Pipelines: map[obstat.Mode]obstat.Pipeline{ModeRules: {Stages: []obstat.Stage{obstat.Match{Name: stageNames[o], Rules: listRules, Pick: o.pick()}}, Default: obstat.Ask}}}
+		Pipelines: map[obstat.Mode]obstat.Pipeline{ModeRules: {Stages: []obstat.Stage{obstat.Match{Name: stageNames[o],
+			Rules: listRules, Pick: o.pick()}}, Default: obstat.Ask}}}
 	return obstat.Compile(p.WithFloor(false), nil)
 }
 

@@ -127,7 +127,10 @@ func (v view) absolute(p string) bool {
 	if i := strings.IndexFunc(p, func(r rune) bool { return r > unicode.MaxLatin1 }); i >= 0 {
 		p = p[:i]
 	}
-	return slices.ContainsFunc(v.Absolute, func(known string) bool { return strings.HasPrefix(p, known) || strings.HasPrefix(known, p) })
+	return slices.ContainsFunc(v.Absolute, func(known string) bool {
+		return strings.HasPrefix(p, known) ||
+			strings.HasPrefix(known, p)
+	})
 }
 
 func question(permission, pattern string) obstat.Question {

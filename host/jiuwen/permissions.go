@@ -107,7 +107,7 @@ func (c *Command) setRule(level, tool, pattern string) Item {
 	if err == nil {
 		return c.wrote(id, msgCreated, tool, pattern, level)
 	}
-	if !strings.Contains(err.Error(), "already exists") { // the original has no code of its own for it
+	if !taken(err) {
 		return c.failed(msgCreateFailed, err)
 	}
 	if _, err = c.call("permissions.rules.update", jsonx.Object{{Key: "id", Value: id},

@@ -40,6 +40,16 @@ type RPCError struct {
 // Error returns the message.
 func (e *RPCError) Error() string { return e.Msg }
 
+// existsMsg begins the error of permissions.rules.create for an id that is taken. The original's protocol
+// has no code of its own for it, so that a client knows it by this text.
+const existsMsg = "rule id already exists: "
+
+// taken tells whether an error says that the id of a rule is taken.
+func taken(err error) bool {
+	var e *RPCError
+	return errors.As(err, &e) && e.Code == BadRequest && strings.HasPrefix(e.Msg, existsMsg)
+}
+
 func bad(format string, args ...any) error {
 	return &RPCError{fmt.Sprintf(format, args...), BadRequest}
 }

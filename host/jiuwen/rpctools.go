@@ -133,7 +133,7 @@ func (h *request) rulesCreate(p *tree.Node) (any, error) {
 	}
 	err = h.update(func(sec *tree.Node, src []byte) ([]byte, error) {
 		if jiuwen.EntryIndex(sec.Get("rules"), id) >= 0 {
-			return nil, bad("rule id already exists: %s", id)
+			return nil, bad("%s%s", existsMsg, id)
 		}
 		return format.Append(src, rule, permissions, "rules")
 	})

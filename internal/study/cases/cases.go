@@ -252,7 +252,8 @@ func (o Offer) matches(got *obstat.Offer) bool {
 
 // input returns the files and options for d to load.
 func (c *Case) input(d dialect.Dialect) *dialect.Input {
-	in := &dialect.Input{Options: c.Config.Options, Tools: c.Config.Tools, Home: c.World.HomeDir, Files: slices.Clone(c.Config.Files)}
+	in := &dialect.Input{Options: c.Config.Options, Tools: c.Config.Tools, Home: c.World.HomeDir,
+		Files: slices.Clone(c.Config.Files)}
 	if c.Config.unnamed {
 		for i := range in.Files {
 			in.Files[i].Name += dialect.DefaultFile(d)

@@ -168,7 +168,8 @@ func (c *conversion) say() {
 }
 
 // everything are the sentences about all that a call may do.
-var everything = []string{"read anything", "write anything", "delete anything", "run anything", "connect anywhere", "tool *"}
+var everything = []string{"read anything", "write anything", "delete anything", "run anything", "connect anywhere",
+	"tool *"}
 
 // exceptions takes the target of a looser line that counts before it out of a deny or ask line.
 func (c *conversion) exceptions(ln *line, before []int) {
@@ -225,7 +226,8 @@ func (c *conversion) mine(r *obstat.Rule) bool {
 }
 
 func load(text string) (*dialect.Loaded, error) {
-	return dialect.Load(native.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: native.File, Data: []byte(text)}}, Home: diff.Home})
+	return dialect.Load(native.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: native.File, Data: []byte(text)}},
+		Home: diff.Home})
 }
 
 func loads(text string) bool {
@@ -274,15 +276,9 @@ func yaml(lines []line, deny bool) (text string, at map[int]int) {
 
 // scalar writes a text as YAML: plain where that is safe, else as JSON has it.
 func scalar(s string) string {
-	if !strings.ContainsAny(s, ":#\"'\n\t{}[]&*!|>%@`\\") && s == strings.TrimSpace(s) {
+	trimmed := s == strings.TrimSpace(s)
+	if trimmed && s != "" && !strings.ContainsAny(s, ":#\"'\n\t&!|>%@`\\") && !strings.ContainsAny(s[:1], "*{[}]") {
 		return s
 	}
-	if !strings.ContainsAny(s, ":#\"'\n\t&!|>%@`\\") && s == strings.TrimSpace(s) && !strings.ContainsAny(s[:1], "*{[") {
-		return s
-	}
-	b, err := jsonx.Marshal(s)
-	if err != nil {
-		return `""`
-	}
-	return string(b)
+	return jsonx.Quote(s)
 }

@@ -35,7 +35,7 @@ func TestSentences(t *testing.T) {
 		"allow": ["Bash(git *)", "Bash(npm run test:*)", "Bash(make)", "Edit(src/**)", "WebFetch(domain:example.com)", "mcp__gh__list_issues", "Agent(Explore)"],
 		"ask": ["Bash(git push *)"],
 		"deny": ["Bash(rm *)", "Read(./.env)", "Read(secrets/**)", "Edit(//etc/**)"]}}`, nil)
-	res, err := convert.ToNative(l, &convert.Options{Loose: true})
+	res, err := convert.ToNative(l, &convert.Options{Loose: true, Limit: *limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,26 +90,28 @@ func TestEveryDialect(t *testing.T) {
 		if name == native.File {
 			continue
 		}
-		l := load(t, which, name, string(f.Data), options)
-		res, err := convert.ToNative(l, &convert.Options{Limit: *limit})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		n := load(t, native.Name, native.File, res.Text, nil)
-		for _, r := range res.Differences.Regions {
-			was, now := l.Policy.Decide(r.Call, world).Verdict, n.Policy.Decide(r.Call, world).Verdict
-			if was != r.Was || now != r.Now || was == now {
-				t.Errorf("%s: %s %s is %s and %s, not %s and %s", name, r.Call.Tool, r.Call.Input, was, now, r.Was, r.Now)
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			l := load(t, which, name, string(f.Data), options)
+			res, err := convert.ToNative(l, &convert.Options{Limit: *limit})
+			if err != nil {
+				t.Fatal(err)
 			}
-			if now > was {
-				t.Errorf("%s: %s %s was %s, and is %s by %s", name, r.Call.Tool, r.Call.Input, was, now, r.NowBy.Rule)
+			n := load(t, native.Name, native.File, res.Text, nil)
+			for _, r := range res.Differences.Regions {
+				was, now := l.Policy.Decide(r.Call, world).Verdict, n.Policy.Decide(r.Call, world).Verdict
+				if was != r.Was || now != r.Now || was == now {
+					t.Errorf("%s: %s %s is %s and %s, not %s and %s", name, r.Call.Tool, r.Call.Input, was, now, r.Was, r.Now)
+				}
+				if now > was {
+					t.Errorf("%s: %s %s was %s, and is %s by %s", name, r.Call.Tool, r.Call.Input, was, now, r.NowBy.Rule)
+				}
 			}
-		}
-		if res.Said == 0 || res.Differences.Looser > 0 {
-			t.Errorf("%s: %d rules said, %d looser:\n%s", name, res.Said, res.Differences.Looser, res.Text)
-		}
-		t.Logf("%s: %d sentences, %d rules without one; %d regions looser, %d stricter", name, res.Said, len(res.Unsaid), res.Differences.Looser, res.Differences.Tighter)
+			if res.Said == 0 || res.Differences.Looser > 0 {
+				t.Errorf("%s: %d rules said, %d looser:\n%s", name, res.Said, res.Differences.Looser, res.Text)
+			}
+			t.Logf("%s: %d sentences, %d rules without one; %d regions looser, %d stricter", name, res.Said, len(res.Unsaid), res.Differences.Looser, res.Differences.Tighter)
+		})
 	}
 }
 
@@ -180,7 +182,7 @@ decision = "deny"
 priority = 300
 `, []string{"run npm run", "run go test", "run docker run *--privileged*", "run docker exec *--privileged*", "read ./secrets/**", "tool mcp__db__drop"}, 0},
 	} {
-		res, err := convert.ToNative(load(t, tt.dialect, tt.name, tt.text, nil), nil)
+		res, err := convert.ToNative(load(t, tt.dialect, tt.name, tt.text, nil), &convert.Options{Limit: *limit})
 		if err != nil {
 			t.Fatal(err)
 		}

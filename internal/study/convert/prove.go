@@ -65,7 +65,8 @@ func (c *conversion) tighten() bool {
 		} else if !gone[at] && (!c.loose || c.tooLoose(r, at)) {
 			gone[at] = true
 			if from := c.lines[at].from; from != nil {
-				c.unsaid(from, fmt.Sprintf("`%s` would allow %s as well, which is %s: %s", c.lines[at].sentence(), explain.TextOf(r.Call), past(r.Was), r.WasBy.Reason))
+				c.unsaid(from, fmt.Sprintf("`%s` would allow %s as well, which is %s: %s", c.lines[at].sentence(),
+					explain.TextOf(r.Call), past(r.Was), r.WasBy.Reason))
 			}
 		}
 	}
@@ -90,7 +91,8 @@ func (c *conversion) tighten() bool {
 func (c *conversion) exactly(r *diff.Region, at int) (line, bool) {
 	ln := line{verdict: r.Was, text: "run exactly " + strings.TrimPrefix(c.lines[at].text, "run ")}
 	t, _ := effect.Lookup(r.Call.Tool)
-	bare := t.Shell() && strings.HasPrefix(c.lines[at].text, "run ") && explain.TextOf(r.Call) == strings.TrimPrefix(c.lines[at].text, "run ")
+	bare := t.Shell() && strings.HasPrefix(c.lines[at].text, "run ") &&
+		explain.TextOf(r.Call) == strings.TrimPrefix(c.lines[at].text, "run ")
 	return ln, bare && !slices.ContainsFunc(c.lines, func(o line) bool { return o.text == ln.text })
 }
 
@@ -100,16 +102,16 @@ func (c *conversion) otherTool(r *diff.Region) bool {
 	if !r.Looser || r.WasBy.Stage != "default" {
 		return false
 	}
-	t, _ := effect.Lookup(r.Call.Tool)
 	same := func(ln line) bool {
 		verb, _, _ := strings.Cut(ln.text, " ")
-		return verbOf(t.Canonical) == verb && (ln.from == nil || !about(ln.from, r.Call.Tool))
+		return verbOf(r.Call.Tool) == verb && (ln.from == nil || !about(ln.from, r.Call.Tool))
 	}
 	if at := c.lineOf(r); at >= 0 {
 		return same(c.lines[at])
 	}
 	// The tool is free because a line allows its effects.
-	return r.NowBy.Rule == native.ByEffects && slices.ContainsFunc(c.lines, func(ln line) bool { return ln.verdict == obstat.Allow && same(ln) })
+	return r.NowBy.Rule == native.ByEffects &&
+		slices.ContainsFunc(c.lines, func(ln line) bool { return ln.verdict == obstat.Allow && same(ln) })
 }
 
 // tooLoose tells whether a line allows calls that the original denies, or asks about by a rule of the
@@ -117,7 +119,8 @@ func (c *conversion) otherTool(r *diff.Region) bool {
 func (c *conversion) tooLoose(r *diff.Region, at int) bool {
 	verb, _, _ := strings.Cut(c.lines[at].text, " ")
 	special := r.WasBy.Pos.IsValid() && !c.general(r.WasBy.Pos) || r.Was == obstat.Deny && r.WasBy.Stage != "default"
-	return special || !r.WasBy.Pos.IsValid() && (verb == "run" || verb == "connect") && about(c.lines[at].from, r.Call.Tool)
+	return special || !r.WasBy.Pos.IsValid() && (verb == "run" || verb == "connect") &&
+		about(c.lines[at].from, r.Call.Tool)
 }
 
 // stricter returns a line for a call that no line allows but the language does, or that it does not
@@ -126,7 +129,7 @@ func (c *conversion) stricter(r *diff.Region) (line, bool) {
 	ln := line{verdict: r.Was}
 	t, _ := effect.Lookup(r.Call.Tool)
 	if !t.Shell() {
-		if verb := verbOf(t.Canonical); verb != "" { // where no rule is about it
+		if verb := verbOf(r.Call.Tool); verb != "" { // where no rule is about it
 			ln.text = verbWords(verb, r.Was) + " " + targetOf(verb, "", "*", false)
 			return ln, !r.WasBy.Pos.IsValid() && !c.allows(verb)
 		}
@@ -137,7 +140,8 @@ func (c *conversion) stricter(r *diff.Region) (line, bool) {
 		ln.text = "run anything"
 		return ln, true
 	}
-	a := effect.Analyze(&effect.Request{Tool: r.Call.Tool, Input: r.Call.Input, Options: effect.Options{Dir: r.Call.Dir, Roots: r.Call.Roots}})
+	a := effect.Analyze(&effect.Request{Tool: r.Call.Tool, Input: r.Call.Input,
+		Options: effect.Options{Dir: r.Call.Dir, Roots: r.Call.Roots}})
 	for i := range a.Commands {
 		words := strings.Fields(a.Commands[i].Text)
 		for n := range words {
@@ -154,8 +158,10 @@ func (c *conversion) stricter(r *diff.Region) (line, bool) {
 
 // allows tells whether a line allows something that begins like a sentence.
 func (c *conversion) allows(sentence string) bool {
+	verb, _, _ := strings.Cut(sentence, " ")
 	return slices.ContainsFunc(c.lines, func(o line) bool {
-		return o.verdict == obstat.Allow && (strings.HasPrefix(o.text, sentence) || strings.HasPrefix(sentence, o.text+" ") || o.text == strings.Fields(sentence)[0]+" anything")
+		begins := strings.HasPrefix(o.text, sentence) || strings.HasPrefix(sentence, o.text+" ")
+		return o.verdict == obstat.Allow && (begins || o.text == verb+" anything")
 	})
 }
 
@@ -168,7 +174,8 @@ func (c *conversion) lineOf(r *diff.Region) int {
 func (c *conversion) general(at obstat.Pos) bool {
 	for _, rules := range c.l.Program.Rules {
 		for i := range rules {
-			if texts, _, ok := globs(rules[i].Pattern); rules[i].Pos == at && ok && strings.Trim(texts[0][strings.LastIndexByte(texts[0], ':')+1:], "*") == "" {
+			texts, _, ok := globs(rules[i].Pattern)
+			if rules[i].Pos == at && ok && strings.Trim(texts[0][strings.LastIndexByte(texts[0], ':')+1:], "*") == "" {
 				return true
 			}
 		}
@@ -229,8 +236,9 @@ func (c *conversion) builtin() {
 	tight := func(r diff.Region) bool { return !r.Looser && r.Was == obstat.Allow && r.WasBy.Pos.Line == 0 }
 	var tools []string
 	for _, r := range c.out.Differences.Regions {
-		if t, _ := effect.Lookup(r.Call.Tool); tight(r) && verbOf(t.Canonical) == "" && r.WasBy.Stage != "safety checkers" && !slices.Contains(tools, "tool "+r.Call.Tool) {
-			tools = append(tools, "tool "+r.Call.Tool)
+		tool := "tool " + r.Call.Tool
+		if tight(r) && verbOf(r.Call.Tool) == "" && r.WasBy.Stage != "safety checkers" && !slices.Contains(tools, tool) {
+			tools = append(tools, tool)
 		}
 	}
 	for _, texts := range [][]string{{"read workspace"}, {"read workspace except secrets"}, {"write workspace"}, tools} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
@@ -16,23 +17,20 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 		return nil, "it has conditions"
 	}
 	texts, exact, ok := globs(r.Pattern)
-	if r.Tool.IsZero() && r.Whole() && r.Verdict == obstat.Ask {
+	switch {
+	case r.Tool.IsZero() && r.Whole() && r.Verdict == obstat.Ask:
 		return nil, "" // as obstat.yaml does where no rule speaks
-	}
-	if !ok {
+	case !ok:
 		return nil, fmt.Sprintf("obstat.yaml has no such pattern: %s", r.Pattern.Text)
-	}
-	if r.Tool.IsZero() && !r.Whole() {
+	case r.Tool.IsZero() && !r.Whole():
 		return actions(texts, r.Verdict)
-	}
-	switch r.Tool.Text {
-	case "external_directory": // opencode's, for whatever lies outside the project
+	case r.Tool.Text == "doom_loop":
+		return nil, "obstat.yaml has no rules about repetition"
+	case r.Tool.Text == "external_directory": // opencode's, for whatever lies outside the project
 		if r.Verdict == obstat.Allow || strings.Trim(texts[0], "*") != "" {
 			return nil, "directories outside the workspace are not allowed by themselves"
 		}
 		return []string{"read outside workspace", "write and delete outside workspace"}, ""
-	case "doom_loop":
-		return nil, "obstat.yaml has no rules about repetition"
 	}
 	verbs, tools := kinds(r.Tool)
 	if names, exact, ok := globs(r.Tool); ok && !exact && r.Whole() && r.Verdict != obstat.Allow && tools == nil {
@@ -40,41 +38,60 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 	}
 	for _, v := range verbs {
 		for _, t := range texts {
-			target := "anything"
+			text := v + " anything"
 			if !r.Whole() {
-				target = targetOf(v, r.Field, t, exact)
-				if below, ok := strings.CutSuffix(target, "/**"); ok && r.Verdict == obstat.Allow {
-					target = below + "/*" // the files in it, and not the directory
-				}
+				text = effectSentence(r, v, t, exact)
 			}
-			if target == "" {
+			if text == "" {
 				return nil, fmt.Sprintf("%s %s cannot be said", v, t)
 			}
-			if !r.Whole() {
-				v = verbWords(v, r.Verdict)
-			}
-			out = append(out, v+" "+target)
+			out = append(out, text)
 		}
 	}
 	for _, t := range tools {
-		all := r.Whole() || slices.Contains(texts, "*") || slices.Contains(texts, "**")
-		if !all && (strings.Trim(r.Field, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") != "" || len(texts) != 1 || strings.Contains(texts[0], `"`) || slices.Contains(own, r.Field)) {
+		text := toolSentence(r, t, texts, exact)
+		if text == "" {
 			return nil, "which field of " + t + " the rule looks at is not known"
 		}
-		if all {
-			out = append(out, "tool "+t)
-			continue
-		}
-		value := texts[0]
-		if strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-.*") != "" {
-			value = `"` + value + `"`
-		}
-		out = append(out, fmt.Sprintf("tool %s where input.%s %s %s", t, r.Field, map[bool]string{true: "is", false: "like"}[exact], value))
+		out = append(out, text)
 	}
 	if len(out) == 0 {
 		return nil, "it is about no tool that is known"
 	}
 	return slices.Compact(out), ""
+}
+
+// effectSentence says that a verb is done to one of a rule's texts, `write and delete ./src`; "" where it
+// cannot be said.
+func effectSentence(r *obstat.Rule, verb, text string, exact bool) string {
+	target := targetOf(verb, r.Field, text, exact)
+	if target == "" {
+		return ""
+	}
+	if below, ok := strings.CutSuffix(target, "/**"); ok && r.Verdict == obstat.Allow {
+		target = below + "/*" // the files in it, and not the directory
+	}
+	return verbWords(verb, r.Verdict) + " " + target
+}
+
+// toolSentence says a rule about a tool that has no verb: all of its calls, or those with an argument,
+// `tool deploy where input.env is prod`; "" where the field is none of the input's.
+func toolSentence(r *obstat.Rule, tool string, texts []string, exact bool) string {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"
+	if r.Whole() || slices.Contains(texts, "*") || slices.Contains(texts, "**") {
+		return "tool " + tool
+	}
+	if strings.Trim(r.Field, letters) != "" || slices.Contains(own, r.Field) || len(texts) != 1 || strings.Contains(texts[0], `"`) {
+		return ""
+	}
+	value, how := texts[0], "like"
+	if exact {
+		how = "is"
+	}
+	if strings.Trim(value, letters+"-.*") != "" {
+		value = `"` + value + `"`
+	}
+	return fmt.Sprintf("tool %s where input.%s %s %s", tool, r.Field, how, value)
 }
 
 // own are fields of rules that are none of an input.
@@ -88,28 +105,23 @@ func verbWords(verb string, v obstat.Verdict) string {
 	return verb
 }
 
-// verbOf returns the verb for tools of a kind.
-func verbOf(canonical string) string {
-	switch canonical {
-	case "shell", "powershell":
-		return "run"
-	case "read", "list", "glob", "grep":
-		return "read"
-	case "write", "edit", "notebook", "patch", "move", "mkdir":
-		return "write"
-	case "delete":
-		return "delete"
-	case "fetch":
-		return "connect"
-	}
-	return ""
+// verbs are those for tools of a kind.
+var verbs = map[string]string{
+	"shell": "run", "powershell": "run", "read": "read", "list": "read", "glob": "read", "grep": "read",
+	"write": "write", "edit": "write", "notebook": "write", "patch": "write", "move": "write", "mkdir": "write",
+	"delete": "delete", "fetch": "connect",
+}
+
+// verbOf returns the verb of a tool, "" where it has none.
+func verbOf(tool string) string {
+	t, _ := effect.Lookup(tool)
+	return verbs[t.Canonical]
 }
 
 // kinds returns the verbs of the tools that a rule is about, and the names of those that have none.
-func kinds(t obstat.Text) (verbs, tools []string) {
+func kinds(t obstat.Text) (out, tools []string) {
 	if t.Flavour == pattern.Exact {
-		of, _ := effect.Lookup(t.Text)
-		if v := verbOf(of.Canonical); v != "" {
+		if v := verbOf(t.Text); v != "" {
 			return []string{v}, nil
 		}
 		return nil, []string{t.Text}
@@ -123,25 +135,25 @@ func kinds(t obstat.Text) (verbs, tools []string) {
 		if !ok {
 			ok, _ = p.Match(of.Name)
 		}
-		if v := verbOf(of.Canonical); ok && v != "" && !slices.Contains(verbs, v) {
-			verbs = append(verbs, v)
+		if v := verbs[of.Canonical]; ok && v != "" && !slices.Contains(out, v) {
+			out = append(out, v)
 		}
 	}
-	if texts, _, ok := globs(t); ok && len(verbs) == 0 || ok && slices.Contains(texts, "*") {
+	if texts, _, ok := globs(t); ok && (len(out) == 0 || slices.Contains(texts, "*")) {
 		tools = texts
 	}
-	return verbs, tools
+	return out, tools
 }
 
 // actions says Chorus's action strings, `tool:bash:git .*`.
 func actions(texts []string, v obstat.Verdict) (out []string, why string) {
-	verbs := map[string]string{"bash": "run", "view": "read", "create_file": "write", "str_replace": "write"}
+	of := map[string]string{"bash": "run", "view": "read", "create_file": "write", "str_replace": "write"}
 	for _, t := range texts {
 		parts := strings.SplitN(t, ":", 3)
-		if len(parts) < 3 || verbs[parts[1]] == "" {
+		if len(parts) < 3 || of[parts[1]] == "" {
 			return nil, "the action " + t + " is none of a command or file"
 		}
-		verb := verbs[parts[1]]
+		verb := of[parts[1]]
 		target := targetOf(verb, "root", parts[2], !strings.Contains(parts[2], "*"))
 		if target == "" {
 			return nil, fmt.Sprintf("%s %s cannot be said", verb, parts[2])
@@ -181,7 +193,7 @@ func commandOf(text string, exact bool) string {
 	switch {
 	case strings.ContainsAny(text, "\n\"") || text == "":
 		return ""
-	case strings.ContainsAny(text, ",'") || slices.ContainsFunc(strings.Fields(text), func(w string) bool { return w == "except" || w == "where" || w == "exactly" }):
+	case strings.ContainsAny(text, ",'") || slices.ContainsFunc(strings.Fields(text), grammarWord):
 		text = `"` + text + `"`
 	}
 	if exact {
@@ -189,6 +201,9 @@ func commandOf(text string, exact bool) string {
 	}
 	return text
 }
+
+// grammarWord tells whether a word of a command means something in a sentence.
+func grammarWord(w string) bool { return w == "except" || w == "where" || w == "exactly" }
 
 // quoteWords writes words as commands are shown to rules: `a\ b`, as Codex's rules have it, is 'a b'.
 func quoteWords(text string) string {
@@ -231,7 +246,7 @@ func pathOf(field, text string) string {
 	case "user":
 		text = "~/.claude/" + text
 	case "root", "cwd", "pattern", "file_path":
-		if bare := strings.TrimPrefix(text, "**/"); !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "~") && !strings.HasPrefix(text, "*") {
+		if bare := strings.TrimPrefix(text, "**/"); !strings.ContainsAny(text[:min(1, len(text))], "/~*") {
 			text = "./" + text
 		} else if !strings.Contains(bare, "/") && !slices.Contains(placeWords, bare) {
 			text = bare // a name at any depth
@@ -253,7 +268,8 @@ func pathOf(field, text string) string {
 }
 
 // placeWords are names that obstat.yaml takes for places.
-var placeWords = []string{"workspace", "home", "temp", "secrets", "settings", "moved", "anything", "anywhere", "everything"}
+var placeWords = []string{"workspace", "home", "temp", "secrets", "settings", "moved", "anything", "anywhere",
+	"everything"}
 
 // globs returns the texts with * and ** that a pattern stands for; exact says that it has none.
 func globs(t obstat.Text) (out []string, exact, ok bool) {
@@ -263,7 +279,8 @@ func globs(t obstat.Text) (out []string, exact, ok bool) {
 	case pattern.Exact:
 		return []string{t.Text}, true, true
 	case pattern.Wildcard, pattern.Fnmatch, pattern.Minimatch:
-		return []string{t.Text}, !strings.ContainsAny(t.Text, "*?"), !strings.ContainsAny(t.Text, "[]{}!()") && !strings.Contains(t.Text, "?")
+		return []string{t.Text}, !strings.ContainsAny(t.Text, "*?"), !strings.ContainsAny(t.Text, "[]{}!()") &&
+			!strings.Contains(t.Text, "?")
 	case pattern.Bash:
 		if rest, prefix := strings.CutSuffix(t.Text, ":*"); prefix {
 			return []string{rest + " *"}, false, true
@@ -281,9 +298,18 @@ func globs(t obstat.Text) (out []string, exact, ok bool) {
 // geminiRest is the end of a commandPrefix of Gemini CLI: a blank and anything.
 const geminiRest = `(?:(?:[\t\n\x0b\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"]|\\")(?s:.*))?`
 
+// pieces are the parts of expressions that stand for wildcards, with the glob of each; the longer of two
+// stands first.
+var pieces = [...][2]string{
+	{geminiRest, " *"}, {"(?:__.*)?", "__*"}, {"(?: .*)?", " *"},
+	{`( [\s\S]*)?`, " *"}, {"( [-a-zA-Z0-9 ._/\\\\:\"']*)?", " *"}, // JiuwenSwarm's
+	{`[\s\S]*`, "**"}, {`[/\\]`, "/"}, {"(?:/.*)?", ""}, {"(?:.*/)?", "**/"}, {`[^/\x00]*`, "*"}, {"[^/]*", "*"},
+	{`(?s:.*)`, "**"}, {`[^\n\r\u2028\u2029]*`, "**"}, {".*", "**"}, {".+", "**"},
+}
+
 // isWord tells whether a character behind a backslash may mean something else than itself.
 func isWord(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_' || c >= 0x80
+	return c == '_' || c >= 0x80 || unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c))
 }
 
 // expression reads the regular expressions that people and dialects write for globs.
@@ -302,7 +328,7 @@ func expression(t obstat.Text) (out []string, exact, ok bool) {
 	text = strings.TrimPrefix(text, "^")
 	for text != "" {
 		piece := ""
-		for _, p := range [...][2]string{{geminiRest, " *"}, {"(?:__.*)?", "__*"}, {"(?: .*)?", " *"}, {`( [\s\S]*)?`, " *"}, {"( [-a-zA-Z0-9 ._/\\\\:\"']*)?", " *"}, {`[\s\S]*`, "**"}, {`[/\\]`, "/"}, {"(?:/.*)?", ""}, {"(?:.*/)?", "**/"}, {`[^/\x00]*`, "*"}, {"[^/]*", "*"}, {`(?s:.*)`, "**"}, {`[^\n\r\u2028\u2029]*`, "**"}, {".*", "**"}, {".+", "**"}} {
+		for _, p := range pieces {
 			if strings.HasPrefix(text, p[0]) {
 				piece, exact = p[0], false
 				add(p[1])

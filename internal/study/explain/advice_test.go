@@ -16,32 +16,33 @@ import (
 // TestAdviceWorks: for 500 calls that are asked about or denied the advice is followed, in
 // the file or the call, and gives the verdict that it says.
 func TestAdviceWorks(t *testing.T) {
-	calls, advised, none := 0, 0, 0
 	for file, most := range map[string]int{"asks": 300, "harm": 200} {
-		n := 0
-		casestest.Each(t, all.Find, "../../../dialect/all/testdata/"+file+".jsonl.gz", func(c *cases.Case, l *dialect.Loaded) {
-			if n++; n > most {
-				return
-			}
-			calls++
-			dec := l.Policy.Decide(&c.Call, &c.World)
-			offers := l.Offers(&c.Call, &c.World, &dec)
-			v := explain.Explain(&explain.Request{Program: l.Program, Policy: l.Policy, Library: l.Dialect.Library(), Call: &c.Call, World: &c.World,
-				Offers: func(*obstat.Decision) []obstat.Offer { return offers }, With: func(o ...obstat.Offer) (*obstat.Policy, error) { return l.Written(l.Into(), o...) }})
-			if len(v.Changes) == 0 {
-				none++
-			}
-			for i := range v.Changes {
-				advised++
-				if got, ok := follow(t, l, c, offers, &v.Changes[i]); !ok || got != v.Changes[i].Verdict {
-					t.Errorf("%s: %s: %q gives %v, not %v", c.ID, c.Call.Input, v.Changes[i].Words, got, v.Changes[i].Verdict)
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			calls, advised, none := 0, 0, 0
+			casestest.Each(t, all.Find, "../../../dialect/all/testdata/"+file+".jsonl.gz", func(c *cases.Case, l *dialect.Loaded) {
+				if calls++; calls > most {
+					return
 				}
+				dec := l.Policy.Decide(&c.Call, &c.World)
+				offers := l.Offers(&c.Call, &c.World, &dec)
+				v := explain.Explain(&explain.Request{Program: l.Program, Policy: l.Policy, Library: l.Dialect.Library(), Call: &c.Call, World: &c.World,
+					Offers: func(*obstat.Decision) []obstat.Offer { return offers }, With: func(o ...obstat.Offer) (*obstat.Policy, error) { return l.Written(l.Into(), o...) }})
+				if len(v.Changes) == 0 {
+					none++
+				}
+				for i := range v.Changes {
+					advised++
+					if got, ok := follow(t, l, c, offers, &v.Changes[i]); !ok || got != v.Changes[i].Verdict {
+						t.Errorf("%s: %s: %q gives %v, not %v", c.ID, c.Call.Input, v.Changes[i].Words, got, v.Changes[i].Verdict)
+					}
+				}
+			})
+			t.Logf("%d calls, %d pieces of advice, %d calls without", calls, advised, none)
+			if calls < most || advised < most*4/5 {
+				t.Errorf("%d calls, %d pieces of advice", calls, advised)
 			}
 		})
-	}
-	t.Logf("%d calls, %d pieces of advice, %d calls without", calls, advised, none)
-	if calls != 500 || advised < 400 {
-		t.Errorf("%d calls, %d pieces of advice", calls, advised)
 	}
 }
 

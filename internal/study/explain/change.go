@@ -88,7 +88,8 @@ func (x *explainer) small() bool {
 
 // probes are commands that run their arguments, such as `sh -c %s`. %s is a text that no
 // rule has been written for.
-var probes = [...]string{"sh -c %s", "bash -c %s", "zsh -c %s", "python3 -c %s", "python -c %s", "node -e %s", "perl -e %s", "ruby -e %s", "php -r %s",
+var probes = [...]string{"sh -c %s", "bash -c %s", "zsh -c %s", "python3 -c %s", "python -c %s", "node -e %s",
+	"perl -e %s", "ruby -e %s", "php -r %s",
 	"deno eval %s", "sudo %s", "env %s", "xargs %s", "eval %s", "ssh h %s", "docker run i %s", "npx %s", "find . -exec %s ;", "awk %s", "osascript -e %s"}
 
 // frees tells whether pol allows an interpreter, shell or wrapper to run
@@ -143,10 +144,12 @@ func (x *explainer) removeRules() []Change {
 // changeLevel lets the rule that asks allow, where nothing smaller helps: opencode's
 // "webfetch": "ask" takes no patterns beside it.
 func (x *explainer) changeLevel() []Change {
-	if x.d.Verdict != obstat.Ask || x.d.Rule == nil || x.d.Rule.Verdict != obstat.Ask || !x.d.Rule.Pos.IsValid() || len(x.d.Faults) > 0 || !x.small() || !x.writable(x.d.Rule) {
+	gone := x.d.Rule
+	asks := x.d.Verdict == obstat.Ask && gone != nil && gone.Verdict == obstat.Ask
+	if !asks || !gone.Pos.IsValid() || len(x.d.Faults) > 0 || !x.small() || !x.writable(gone) {
 		return nil
 	}
-	p, gone := copyRules(x.r.Program), x.d.Rule
+	p := copyRules(x.r.Program)
 	for _, rules := range p.Rules {
 		for i := range rules {
 			if rules[i].Pos == gone.Pos { // one line may stand in several lists
@@ -159,7 +162,8 @@ func (x *explainer) changeLevel() []Change {
 		return nil
 	}
 	d := pol.Decide(x.r.Call, x.r.World)
-	return []Change{{Kind: ChangeLevel, Rules: []*Rule{newRule(x.d.Rule)}, Verdict: d.Verdict, Words: fmt.Sprintf("change ask rule %s (%s) to allow", x.d.Rule, x.d.Rule.Pos)}}
+	return []Change{{Kind: ChangeLevel, Rules: []*Rule{newRule(x.d.Rule)}, Verdict: d.Verdict,
+		Words: fmt.Sprintf("change ask rule %s (%s) to allow", x.d.Rule, x.d.Rule.Pos)}}
 }
 
 // writable tells whether a rule stands in a file of the user's.
@@ -193,7 +197,10 @@ func copyRules(p *obstat.Program) *obstat.Program {
 func remove(p *obstat.Program, r *obstat.Rule) (found bool) {
 	gone := *r
 	for name, rules := range p.Rules {
-		rest := slices.DeleteFunc(rules, func(o obstat.Rule) bool { return o.Pos == gone.Pos && (gone.Pos.Line > 0 || o.Same(&gone)) })
+		rest := slices.DeleteFunc(rules, func(o obstat.Rule) bool {
+			return o.Pos == gone.Pos &&
+				(gone.Pos.Line > 0 || o.Same(&gone))
+		})
 		found = found || len(rest) < len(rules)
 		p.Rules[name] = rest
 	}

@@ -205,9 +205,9 @@ type Offer struct {
 
 // NewDecision returns d's JSON form.
 func NewDecision(d *obstat.Decision) Decision {
-	out := Decision{Tool: d.Tool, Verdict: d.Verdict, Safety: d.Safety, OnlyUnknown: d.OnlyUnknown, Mode: d.Mode, Stage: d.Stage, Rule: newRule(d.Rule),
-		Part: d.Part, Note: d.Note, Reason: d.Reason(), Input: d.Input, Confined: d.Confined,
-		Over: d.Over.Words(), Faults: d.Faults}
+	out := Decision{Tool: d.Tool, Verdict: d.Verdict, Safety: d.Safety, OnlyUnknown: d.OnlyUnknown, Mode: d.Mode,
+		Stage: d.Stage, Rule: newRule(d.Rule), Part: d.Part, Note: d.Note, Reason: d.Reason(), Input: d.Input,
+		Confined: d.Confined, Over: d.Over.Words(), Faults: d.Faults}
 	for i := range d.Offers {
 		o := &d.Offers[i]
 		out.Offers = append(out.Offers, Offer{Text: offerText(o), List: o.List, Scope: o.Scope})

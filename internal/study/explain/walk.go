@@ -54,7 +54,8 @@ func (x *explainer) walk() []Walk {
 	decides := x.deciding()
 	for i := range x.tr.Questions {
 		q := &x.tr.Questions[i]
-		w := Walk{Tool: q.Question.Tool, Subjects: q.Question.Subjects, Text: mainSubject(&q.Question).Text, Decides: q == decides, Steps: steps(q.Steps, q), Verdict: x.verdictOf(q)}
+		w := Walk{Tool: q.Question.Tool, Subjects: q.Question.Subjects, Text: mainSubject(&q.Question).Text,
+			Decides: q == decides, Steps: steps(q.Steps, q), Verdict: x.verdictOf(q)}
 		if q.Part != nil {
 			w.Part, w.Why, w.Span = q.Part.Text, q.Part.Why, Span{q.Part.Span.Start, q.Part.Span.End}
 		}
@@ -88,7 +89,8 @@ func steps(in []obstat.StepTrace, q *obstat.QuestionTrace) []Step {
 	out := make([]Step, 0, len(in))
 	for i := range in {
 		t := &in[i]
-		s := Step{Stage: t.Stage, Kind: t.Kind, Rule: newRule(t.Rule), State: Passed, As: t.Verdict, Safety: t.Safety, Note: t.Note}
+		s := Step{Stage: t.Stage, Kind: t.Kind, Rule: newRule(t.Rule), State: Passed, As: t.Verdict, Safety: t.Safety,
+			Note: t.Note}
 		switch {
 		case t.Skipped:
 			s.State = NotReached
@@ -233,13 +235,15 @@ func (x *explainer) why() string {
 	if d.Rule != nil && d.Rule.Reason != "" {
 		add("%s", d.Rule.Reason)
 	}
+	byReading := d.By.Kind == obstat.ByMode && d.Stage == "read-only" && d.Verdict != obstat.Allow
 	switch {
-	case d.By.Kind == obstat.ByMode && d.Stage == "read-only" && d.Verdict != obstat.Allow && !x.a.ReadOnly && x.a.Why != "":
+	case byReading && !x.a.ReadOnly && x.a.Why != "":
 		add("%s: %s", d.Note, x.a.Why)
 	case d.Note != "":
 		add("%s", d.Note)
 	case d.Part != "":
-		if i := slices.IndexFunc(x.a.Commands, func(c effect.Command) bool { return c.Text == d.Part && len(c.Via) > 0 }); i >= 0 {
+		inner := func(c effect.Command) bool { return c.Text == d.Part && len(c.Via) > 0 }
+		if i := slices.IndexFunc(x.a.Commands, inner); i >= 0 {
 			add("%s runs inside %s", x.a.Commands[i].Program, strings.Join(x.a.Commands[i].Via, " and "))
 		}
 	}
@@ -274,7 +278,8 @@ func (x *explainer) plainWhy() string {
 	if step == nil || len(step.Hits) < 2 {
 		return fmt.Sprintf("the rule is about %s, and no rule before it is", subject)
 	}
-	return fmt.Sprintf("of the %d rules in %s that match, this one counts: %s", len(step.Hits), step.Stage, x.pick(step.Stage))
+	return fmt.Sprintf("of the %d rules in %s that match, this one counts: %s", len(step.Hits), step.Stage,
+		x.pick(step.Stage))
 }
 
 // pick says how a stage chooses among the rules that match.
@@ -337,7 +342,9 @@ func (x *explainer) mark(text string) Span {
 		return Span{}
 	}
 	if q := x.deciding(); q != nil && q.Part != nil && text == x.a.Source {
-		if s := q.Part.Span; s.Start >= 0 && s.End <= len(text) && s.Start < s.End && (q.Part.Text == x.d.Part || settledBy(q, x.d.Rule)) {
+		s := q.Part.Span
+		decides := q.Part.Text == x.d.Part || settledBy(q, x.d.Rule)
+		if decides && s.Start >= 0 && s.End <= len(text) && s.Start < s.End {
 			return Span{s.Start, s.End}
 		}
 	}

@@ -145,7 +145,8 @@ func busyCommands(a *effect.Analysis) []bool {
 
 // NewEffect returns the view of one effect of a.
 func NewEffect(a *effect.Analysis, e *effect.Effect, c *obstat.Call, w obstat.World) Effect {
-	v := Effect{Kind: e.Kind.String(), Path: e.Path, Host: e.Host, Program: e.Program, Detail: e.Detail, Sensitive: e.Sensitive, Where: e.Where,
+	v := Effect{Kind: e.Kind.String(), Path: e.Path, Host: e.Host, Program: e.Program, Detail: e.Detail,
+		Sensitive: e.Sensitive, Where: e.Where,
 		Certain: e.Certain, Secret: e.Secret, Harmless: e.Harmless, Recursive: e.Recursive, Command: e.Command, Span: Span{e.Span.Start, e.Span.End}}
 	if e.Real != e.Path {
 		v.Real = e.Real

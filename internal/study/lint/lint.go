@@ -7,6 +7,7 @@ package lint
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -57,7 +58,8 @@ func Program(p *obstat.Program, opts *Options) obstat.Errors {
 }
 
 func newLinter(p *obstat.Program, opts *Options) *linter {
-	l := &linter{p: p, patterns: map[obstat.Text]*pattern.Pattern{}, ready: map[string][]item{}, budget: maxCompared, proofs: maxProofs, told: map[place]bool{}}
+	l := &linter{p: p, patterns: map[obstat.Text]*pattern.Pattern{}, ready: map[string][]item{}, budget: maxCompared,
+		proofs: maxProofs, told: map[place]bool{}}
 	if opts != nil {
 		l.opts = *opts
 	}
@@ -106,6 +108,19 @@ func (l *linter) warn(r *obstat.Rule, code obstat.Code, hint, format string, arg
 	}
 	l.errs = append(l.errs, e)
 	return e
+}
+
+// rules yields the rules that something may be said of: of the user, and not told yet.
+func (l *linter) rules() iter.Seq[*obstat.Rule] {
+	return func(yield func(*obstat.Rule) bool) {
+		for _, name := range l.lists() {
+			for i := range l.p.Rules[name] {
+				if r := &l.p.Rules[name][i]; !l.silent(r) && !yield(r) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (l *linter) lists() []string { return slices.Sorted(maps.Keys(l.p.Rules)) }
@@ -159,48 +174,39 @@ func (l *linter) unusedLists() {
 		if used[name] || len(rules) == 0 || elsewhere[placeOf(&rules[0])] || l.silent(&rules[0]) {
 			continue
 		}
-		l.warn(&rules[0], obstat.CodeNoEffect, "", "no stage of any mode looks at the list %s (rules in it: %d)", name, len(rules))
+		l.warn(&rules[0], obstat.CodeNoEffect, "", "no stage of any mode looks at the list %s (rules in it: %d)", name,
+			len(rules))
 	}
 }
 
 // secrets finds rules that hold a password or a token: files of rules are shared.
 func (l *linter) secrets() {
 	m := ledger.NewMasker(nil)
-	for _, name := range l.lists() {
-		for i := range l.p.Rules[name] {
-			if r := &l.p.Rules[name][i]; !l.silent(r) && m.Text(r.String()) != r.String() {
-				l.warn(r, obstat.CodeRisky, "take it out of the file and change it where it is used; a * in its place will do",
-					"%s rule %s holds a secret", r.Verdict, m.Text(r.String()))
-			}
+	for r := range l.rules() {
+		if m.Text(r.String()) != r.String() {
+			l.warn(r, obstat.CodeRisky, "take it out of the file and change it where it is used; a * in its place will do",
+				"%s rule %s holds a secret", r.Verdict, m.Text(r.String()))
 		}
 	}
 }
 
 // empty finds rules whose pattern matches no text at all.
 func (l *linter) empty() {
-	for _, name := range l.lists() {
-		for i := range l.p.Rules[name] {
-			r := &l.p.Rules[name][i]
-			if r.Whole() || r.Pattern.Flavour == pattern.Exact || r.Pattern.Flavour == pattern.JSON || l.silent(r) {
-				continue
-			}
-			if p := l.compiled(r.Pattern); p != nil && p.Shape().Prefix == "" && l.proves(nil, p) {
-				l.warn(r, obstat.CodeNoEffect, "", "%s rule %s can never decide: no text matches it", r.Verdict, r)
-			}
+	for r := range l.rules() {
+		if r.Whole() || r.Pattern.Flavour == pattern.Exact || r.Pattern.Flavour == pattern.JSON {
+			continue
+		}
+		if p := l.compiled(r.Pattern); p != nil && p.Shape().Prefix == "" && l.proves(nil, p) {
+			l.warn(r, obstat.CodeNoEffect, "", "%s rule %s can never decide: no text matches it", r.Verdict, r)
 		}
 	}
 }
 
 // over finds rules that counted until a time that has passed.
 func (l *linter) over() {
-	if l.opts.Now.IsZero() {
-		return
-	}
-	for _, name := range l.lists() {
-		for i := range l.p.Rules[name] {
-			if r := &l.p.Rules[name][i]; !l.silent(r) && Ended(r, l.opts.Now) {
-				l.warn(r, obstat.CodeNoEffect, "take it out, or give it another end", "%s rule %s counts no more: its time is over", r.Verdict, r)
-			}
+	for r := range l.rules() {
+		if !l.opts.Now.IsZero() && Ended(r, l.opts.Now) {
+			l.warn(r, obstat.CodeNoEffect, "take it out, or give it another end", "%s rule %s counts no more: its time is over", r.Verdict, r)
 		}
 	}
 }
@@ -271,15 +277,13 @@ var shells = [...]string{"Bash", "bash", "shell", "run_command", "exec_command"}
 
 // wideAllows finds allow rules that let every command through.
 func (l *linter) wideAllows() {
-	for _, name := range l.lists() {
-		for i := range l.p.Rules[name] {
-			r := &l.p.Rules[name][i]
-			if r.Verdict != obstat.Allow || l.silent(r) || !l.everything(r) {
-				continue
-			}
-			if tool := l.shellOf(r); tool != "" {
-				l.warn(r, obstat.CodeRisky, "allow the commands that are meant, one prefix at a time", "allow rule %s lets %s run every command", r, tool)
-			}
+	for r := range l.rules() {
+		if r.Verdict != obstat.Allow || !l.everything(r) {
+			continue
+		}
+		if tool := l.shellOf(r); tool != "" {
+			l.warn(r, obstat.CodeRisky, "allow the commands that are meant, one prefix at a time",
+				"allow rule %s lets %s run every command", r, tool)
 		}
 	}
 }

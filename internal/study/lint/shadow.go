@@ -94,11 +94,14 @@ func (l *linter) tell(r, by *obstat.Rule, last bool) {
 	var e *obstat.Error
 	switch {
 	case r.Verdict == by.Verdict:
-		e = l.warn(r, obstat.CodeNoEffect, "take it out", "%s rule %s can never decide: %s covers it and says the same", r.Verdict, r, by)
+		e = l.warn(r, obstat.CodeNoEffect, "take it out", "%s rule %s can never decide: %s covers it and says the same",
+			r.Verdict, r, by)
 	case r.Tool == by.Tool && r.Pattern == by.Pattern:
-		e = l.warn(r, obstat.CodeConflict, "take one of them out", "%s rule %s contradicts %s rule %s, which %s", r.Verdict, r, by.Verdict, by, how)
+		e = l.warn(r, obstat.CodeConflict, "take one of them out", "%s rule %s contradicts %s rule %s, which %s", r.Verdict,
+			r, by.Verdict, by, how)
 	default:
-		e = l.warn(r, obstat.CodeNoEffect, hint, "%s rule %s can never decide: %s rule %s covers it and %s", r.Verdict, r, by.Verdict, by, how)
+		e = l.warn(r, obstat.CodeNoEffect, hint, "%s rule %s can never decide: %s rule %s covers it and %s", r.Verdict, r,
+			by.Verdict, by, how)
 	}
 	e.Also = positions(by)
 }
@@ -176,7 +179,7 @@ func (l *linter) together(ms []obstat.Match, i int) *obstat.Rule {
 				continue
 			}
 			l.budget--
-			if o.match.p == nil || conditions(o.rule) != "" || !l.sees(o.rule.Field, r.rule.Field) || !o.tool.covers(l, &r.tool) || !o.match.p.MayMatch(r.match.shape.Prefix) {
+			if !l.partOf(o, r) {
 				continue
 			}
 			if parts = append(parts, o.match.p); first == nil {
@@ -188,6 +191,14 @@ func (l *linter) together(ms []obstat.Match, i int) *obstat.Rule {
 		return nil
 	}
 	return first
+}
+
+// partOf tells whether a may match, without a condition, some of the texts that b matches.
+func (l *linter) partOf(a, b *item) bool {
+	if a.match.p == nil || conditions(a.rule) != "" || !l.sees(a.rule.Field, b.rule.Field) {
+		return false
+	}
+	return a.tool.covers(l, &b.tool) && a.match.p.MayMatch(b.match.shape.Prefix)
 }
 
 // settles tells whether whatever rule a stage picks settles the question.
@@ -219,7 +230,8 @@ func (l *linter) before(m obstat.Match, r *item) *obstat.Rule {
 // covers tells whether a provably matches every question that b matches.
 func (l *linter) covers(a, b *item) bool {
 	l.budget--
-	if when := conditions(a.rule); l.budget <= 0 || when != "" && when != conditions(b.rule) || !a.tool.covers(l, &b.tool) {
+	when := conditions(a.rule)
+	if l.budget <= 0 || when != "" && when != conditions(b.rule) || !a.tool.covers(l, &b.tool) {
 		return false
 	}
 	if a.rule.Whole() {
@@ -243,7 +255,8 @@ func (a *text) covers(l *linter, b *text) bool {
 		ok, err := a.p.Match(b.shape.Prefix)
 		return ok && err == nil
 	}
-	return a.must(b.shape.Prefix) || a.p.MustMatchLine(b.shape.Prefix) && b.line() || l.proves([]*pattern.Pattern{a.p}, b.p)
+	return a.must(b.shape.Prefix) || a.p.MustMatchLine(b.shape.Prefix) && b.line() ||
+		l.proves([]*pattern.Pattern{a.p}, b.p)
 }
 
 // line tells whether a pattern matches all that starts with its prefix, up to the end

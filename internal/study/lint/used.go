@@ -82,22 +82,20 @@ func Used(p *obstat.Program, u *Uses, opts *Options) obstat.Errors {
 			}
 		}
 	}
-	for _, name := range l.lists() {
-		for i := range p.Rules[name] {
-			r := &p.Rules[name][i]
-			if r.Verdict == obstat.Deny || !r.Pos.IsValid() || l.silent(r) {
-				continue
+	for r := range l.rules() {
+		if r.Verdict == obstat.Deny || !r.Pos.IsValid() {
+			continue
+		}
+		hint := "obstat policy gc takes it out"
+		switch used := u.by[r.String()]; {
+		case used != nil && r.Verdict == obstat.Allow && used.n >= minUses:
+			l.wider(r, used)
+		case used != nil || busy[r.Pos] && l.opts.Whole:
+		default:
+			if busy[r.Pos] {
+				hint = "take it out of its rule, the rest of which is used"
 			}
-			switch used := u.by[r.String()]; {
-			case used == nil && busy[r.Pos]:
-				if !l.opts.Whole {
-					l.warn(r, obstat.CodeUnused, "take it out of its rule, the rest of which is used", "%s rule %s decided none of the %d calls since %s", r.Verdict, r, u.Calls, since)
-				}
-			case used == nil:
-				l.warn(r, obstat.CodeUnused, "obstat policy gc takes it out", "%s rule %s decided none of the %d calls since %s", r.Verdict, r, u.Calls, since)
-			case r.Verdict == obstat.Allow && used.n >= minUses:
-				l.wider(r, used)
-			}
+			l.warn(r, obstat.CodeUnused, hint, "%s rule %s decided none of the %d calls since %s", r.Verdict, r, u.Calls, since)
 		}
 	}
 	l.errs.Sort()
@@ -110,8 +108,8 @@ func (l *linter) wider(r *obstat.Rule, u *use) {
 	if r.Whole() || p == nil || p.Shape().Exact || u.start == "" {
 		return
 	}
-	known := p.Shape().Prefix
-	if len(strings.Fields(u.start)) <= len(strings.Fields(known)) || !strings.HasPrefix(u.start, strings.TrimSpace(known)) {
+	known := strings.TrimSpace(p.Shape().Prefix)
+	if len(strings.Fields(u.start)) <= len(strings.Fields(known)) || !strings.HasPrefix(u.start, known) {
 		return
 	}
 	l.warn(r, obstat.CodeRisky, fmt.Sprintf("a rule for %s and what follows would do", u.start),

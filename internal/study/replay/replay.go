@@ -3,7 +3,8 @@
 // of a ledger.
 //
 // It owns the comparison and the counting. Files and links are taken from the record of a call, as
-// they were then, so the answer does not hang on the machine of today. How it looks is the business of the face that shows it.
+// they were then, so the answer does not hang on the machine of today. How it looks is the business of the
+// face that shows it.
 package replay
 
 import (
@@ -97,8 +98,9 @@ func (rep *Report) add(r *ledger.Record, pol *obstat.Policy, seen map[string]int
 		rep.Inexact++
 	}
 	d := pol.Decide(call, world)
-	f := Flip{Seq: r.Seq, Time: r.Time, Count: 1, Call: call, Was: more.Said, Came: r.Verdict, WasRule: r.Rule, WasPos: r.Pos,
-		Now: d.Verdict, Part: d.Part, Partial: partial}
+	f := Flip{Seq: r.Seq, Time: r.Time, Count: 1, Call: call, Was: more.Said, Came: r.Verdict, WasRule: r.Rule,
+		WasPos: r.Pos,
+		Now:    d.Verdict, Part: d.Part, Partial: partial}
 	if rep.was != nil {
 		f.before(rep.was.Decide(call, world))
 	}
@@ -228,7 +230,8 @@ type tally struct {
 // CountRecords adds the records up. An ask that no decision came of is counted as [Calls] has it.
 func CountRecords(records iter.Seq2[*ledger.Record, error], o *StatsOptions) (*Stats, error) {
 	s := &Stats{V: 1, Verdicts: map[string]int{}, Answers: map[string]int{}}
-	t := &tally{Stats: s, text: o.Text, asked: map[string]int{}, denied: map[string]int{}, rules: map[string]int{}, kinds: map[string]*Kind{}}
+	t := &tally{Stats: s, text: o.Text, asked: map[string]int{}, denied: map[string]int{}, rules: map[string]int{},
+		kinds: map[string]*Kind{}}
 	var open asks
 	for r, err := range records {
 		if err != nil {
@@ -335,7 +338,8 @@ func (s *Stats) unused(p *obstat.Program, used map[string]int) {
 		}
 	}
 	slices.SortFunc(s.Unused, func(a, b Unused) int {
-		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col), cmp.Compare(a.Text, b.Text))
+		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line),
+			cmp.Compare(a.Pos.Col, b.Pos.Col), cmp.Compare(a.Text, b.Text))
 	})
 	s.Unused = slices.Compact(s.Unused)
 }

@@ -37,7 +37,8 @@ func (d *deed) things() (out []thing) {
 			out = append(out, thing{dialect.EffectRun, strings.Join(words[:n], " ")})
 		}
 	}
-	kinds := map[effect.Kind]string{effect.Read: obstat.FaceRead, effect.Write: obstat.FaceWrite, effect.Delete: obstat.FaceDelete}
+	kinds := map[effect.Kind]string{effect.Read: obstat.FaceRead, effect.Write: obstat.FaceWrite,
+		effect.Delete: obstat.FaceDelete}
 	for i := range a.Effects {
 		e := &a.Effects[i]
 		switch kind := kinds[e.Kind]; {
@@ -145,8 +146,9 @@ func harmBy(d *deed, field string) (out []*deed) {
 		home = labHome
 	}
 	move := strings.NewReplacer(labProject, at, labHome, home)
-	world := &obstat.Snapshot{HomeDir: home, Dirs: []string{at, home, at + "/.git", at + "/src", home + "/.ssh"}, Links: map[string]string{
-		at + "/envlink": ".env", at + "/selflink": ".", at + "/sshlink": home + "/.ssh", at + "/up": "../" + path.Base(at)}}
+	world := &obstat.Snapshot{HomeDir: home, Dirs: []string{at, home, at + "/.git", at + "/src", home + "/.ssh"},
+		Links: map[string]string{
+			at + "/envlink": ".env", at + "/selflink": ".", at + "/sshlink": home + "/.ssh", at + "/up": "../" + path.Base(at)}}
 	for line := range strings.Lines(harmText) {
 		var command string
 		if json.Unmarshal([]byte(line), &command) != nil {

@@ -3,7 +3,8 @@
 //
 // It owns the choice of rules and the proof that they do nothing else: every call of the ledger is
 // decided again with the rules in force, and none but approved asks may flip; none of the
-// commands that are known to do harm may become allowed; and no deny or ask rule is lifted. How a rule is said is the dialect's
+// commands that are known to do harm may become allowed; and no deny or ask rule is lifted. How a rule is
+// said is the dialect's
 // business, and whether it is accepted a person's.
 package suggest
 
@@ -276,7 +277,8 @@ const maxWitnesses = 1_500
 // loosens tells whether pol lifts a deny or ask rule of the policy, which stays however often people
 // have approved its asks.
 func (s *search) loosens(pol *obstat.Policy) bool {
-	return len(diff.Loosened(&diff.Draft{Was: []*obstat.Policy{s.l.Policy}, Now: pol, Specific: true, Limit: maxWitnesses})) > 0
+	return len(diff.Loosened(&diff.Draft{Was: []*obstat.Policy{s.l.Policy}, Now: pol, Specific: true,
+		Limit: maxWitnesses})) > 0
 }
 
 func calls(list []*deed) (n int) {

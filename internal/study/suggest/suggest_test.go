@@ -157,35 +157,38 @@ func TestHalf(t *testing.T) {
 		{"opencode.json", `{"permission": {"bash": {"*": "ask", "git status *": "allow", "ls *": "allow", "cat *": "allow", "grep *": "allow", "rm *": "deny", "curl *": "deny"}, "read": {"*": "allow", ".env": "deny", "~/.ssh/**": "deny"}, "edit": {"*": "ask", ".git/**": "deny"}, "webfetch": "ask"}}`},
 		{"obstat.yaml", "version: 1\nallow:\n  - read workspace except secrets\nask:\n  - run git push --force\ndeny:\n  - run rm, curl\n  - read .env, ~/.ssh\n  - write .git\n"},
 	} {
-		who := i % 2
-		l := load(t, p.name, p.text)
-		all := recorder{rand.New(rand.NewPCG(18, 3))}.ledgerOf(l, *records, who)
-		first, second := all[:len(all)/2], all[len(all)/2:]
-		rep, err := suggest.Suggest(l, seq(first), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var offers []obstat.Offer
-		for _, s := range rep.List {
-			offers = append(offers, s.Offers...)
-			t.Logf("%4d asks  %-30s %v", s.Asks, s.Effect, s.Rules)
-		}
-		now, err := l.With(offers...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, after := asks(t, l.Policy, second), asks(t, now, second)
-		t.Logf("%s: %d rules; asks of the other half: %d before, %d after, %d %% gone", p.name, len(offers), before, after, 100*(before-after)/before)
-		if before < len(second)/4 || (before-after)*100 < 70*before {
-			t.Errorf("%s: %d asks of the other half are %d", p.name, before, after)
-		}
-		for _, r := range second { // nothing that people would have refused
-			call, more, _ := r.Replayable()
-			if more.Said == obstat.Ask && r.Verdict == "deny" && now.Decide(call, r.World).Verdict == obstat.Allow {
-				t.Errorf("%s: %s would be allowed now, and a person refused it", p.name, call.Input)
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			who := i % 2
+			l := load(t, p.name, p.text)
+			all := recorder{rand.New(rand.NewPCG(18, 3))}.ledgerOf(l, *records, who)
+			first, second := all[:len(all)/2], all[len(all)/2:]
+			rep, err := suggest.Suggest(l, seq(first), nil)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		harmless(t, p.name, l.Policy, now, jobs[0].tools[who])
+			var offers []obstat.Offer
+			for _, s := range rep.List {
+				offers = append(offers, s.Offers...)
+				t.Logf("%4d asks  %-30s %v", s.Asks, s.Effect, s.Rules)
+			}
+			now, err := l.With(offers...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, after := asks(t, l.Policy, second), asks(t, now, second)
+			t.Logf("%s: %d rules; asks of the other half: %d before, %d after, %d %% gone", p.name, len(offers), before, after, 100*(before-after)/before)
+			if before < len(second)/4 || (before-after)*100 < 70*before {
+				t.Errorf("%s: %d asks of the other half are %d", p.name, before, after)
+			}
+			for _, r := range second { // nothing that people would have refused
+				call, more, _ := r.Replayable()
+				if more.Said == obstat.Ask && r.Verdict == "deny" && now.Decide(call, r.World).Verdict == obstat.Allow {
+					t.Errorf("%s: %s would be allowed now, and a person refused it", p.name, call.Input)
+				}
+			}
+			harmless(t, p.name, l.Policy, now, jobs[0].tools[who])
+		})
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 
 // Each loads the configuration of each case of a file, by the dialects that find knows, and
 // hands both on.
-func Each(t testing.TB, find func(name string) (dialect.Dialect, error), file string, do func(c *cases.Case, l *dialect.Loaded)) {
+func Each(t testing.TB, find func(name string) (dialect.Dialect, error), file string,
+	do func(c *cases.Case, l *dialect.Loaded)) {
 	t.Helper()
 	r := cases.Runner{Find: find}
 	jsonltest.Lines(t, file, func(line int, data []byte) {

@@ -165,7 +165,8 @@ func policies() (out []*dialect.Loaded, err error) {
 
 func frozen(id string, l *dialect.Loaded, call *obstat.Call, world obstat.World) row {
 	d, tr := l.Policy.Explain(call, world)
-	r := row{ID: id, Verdict: d.Verdict.String(), Safety: d.Safety, Stage: d.Stage, Reason: d.Reason(), Part: d.Part, Input: d.Input, Marks: d.Marks}
+	r := row{ID: id, Verdict: d.Verdict.String(), Safety: d.Safety, Stage: d.Stage, Reason: d.Reason(), Part: d.Part,
+		Input: d.Input, Marks: d.Marks}
 	if d.Rule != nil {
 		r.Rule = d.Rule.String() + " at " + d.Rule.Pos.String()
 	}
@@ -182,7 +183,8 @@ func analysed(a *effect.Analysis) *analysis {
 	out := &analysis{Tool: a.Tool, Why: a.Why, Full: a.Full, ReadOnly: a.ReadOnly}
 	for i := range a.Commands {
 		c := &a.Commands[i]
-		out.Commands = append(out.Commands, fmt.Sprintf("%s | %q via %v in %q known %t listed %t reads %t: %s", c.Program, c.Text, c.Via, c.Dir, c.Known, c.Catalogued, c.ReadOnly, c.Why))
+		out.Commands = append(out.Commands, fmt.Sprintf("%s | %q via %v in %q known %t listed %t reads %t: %s", c.Program,
+			c.Text, c.Via, c.Dir, c.Known, c.Catalogued, c.ReadOnly, c.Why))
 	}
 	for i := range a.Effects {
 		e := &a.Effects[i]
