@@ -53,7 +53,7 @@ var wide = map[string]int{
 	"host/jiuwen":                      1,
 	"host/opencode":                    1,
 	"internal/face/cli":                14,
-	"internal/face/console":            3,
+	"internal/face/console":            4,
 	"internal/face/hook":               10,
 	"internal/face/mcp":                10,
 	"internal/face/remote":             4,

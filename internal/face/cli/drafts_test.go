@@ -187,6 +187,7 @@ type tally struct{ drafts, refused, calls int }
 // TestInitNeverLooser: generated projects with deny and ask rules in several dialects. After `init` of each preset no call of
 // a rule is decided more freely than before: rules that a draft cannot say are told, and nothing is written then.
 func TestInitNeverLooser(t *testing.T) {
+	t.Parallel()
 	var inits tally
 	for seed := range *draftProjects {
 		g := generator{rand.New(rand.NewPCG(uint64(seed), 30))}
@@ -239,6 +240,7 @@ func TestInitNeverLooser(t *testing.T) {
 // TestConvertNeverLooser: of generated policies in every dialect, no call of a rule is decided more freely by the
 // obstat.yaml that it is converted to.
 func TestConvertNeverLooser(t *testing.T) {
+	t.Parallel()
 	var converts tally
 	for seed := range *draftProjects {
 		g := generator{rand.New(rand.NewPCG(uint64(seed), 31))}

@@ -40,13 +40,13 @@ func shortPath(name, dir string) string {
 // request writes a request as explain writes a decision. The call is analysed anew, on this
 // machine, and shown whole however long it is: a person approves all of it.
 func (s *screen) request(r *approval.Request, w obstat.World, now time.Time) string {
-	by, why := explain.By{Kind: "default", Text: "no rule"}, r.Reason
+	by := explain.By{Kind: "default", Text: "no rule"}
 	if r.Rule != "" {
 		by = explain.By{Kind: "rule", Text: "ask rule " + r.Rule, Pos: r.Pos}
-		if rest, ok := strings.CutPrefix(why, by.Text); ok {
-			why = strings.TrimLeft(strings.TrimPrefix(rest, fmt.Sprintf(" (%s)", r.Pos)), ":;, ")
-			why = strings.TrimLeft(strings.TrimPrefix(why, "on "+r.Part), ":;, ") // it is marked
-		}
+	}
+	why := display.Why(r.Reason, r.Rule, r.Pos)
+	if why != r.Reason {
+		why = strings.TrimLeft(strings.TrimPrefix(why, "on "+r.Part), ":;, ") // it is marked
 	}
 	a := explain.Analyze(&r.Call, w)
 	v := callView(&r.Call, obstat.Ask, r.Part, by)

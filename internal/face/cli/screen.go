@@ -299,7 +299,10 @@ func (s *screen) walk(v *explain.View) {
 		}
 	}
 	if v.Floor != "" && len(v.Walk) > 0 {
-		rows = append(rows, row{stage: "floor", found: v.Floor, faint: !strings.Contains(v.Floor, "tightened")})
+		tightened := slices.ContainsFunc(v.Amend, func(s explain.Step) bool {
+			return s.Kind == "floor" && s.State == explain.Settled
+		})
+		rows = append(rows, row{stage: "floor", found: v.Floor, faint: !tightened})
 	}
 	s.table("walk", rows)
 }

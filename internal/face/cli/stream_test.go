@@ -109,9 +109,9 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestFlatMemory(t *testing.T) {
 	var first, peak uint64
 	var reads int
-	in := &endless{line: []byte(`{"tool":"Bash","input":{"command":"git status"},"dir":"/repo"}` + "\n"), left: 4 << 20}
+	in := &endless{line: []byte(`{"tool":"Bash","input":{"command":"git status"},"dir":"/repo"}` + "\n"), left: 1 << 20}
 	in.peak = func() {
-		if reads++; reads%16 == 0 {
+		if reads++; reads%8 == 0 {
 			var m runtime.MemStats
 			runtime.GC() // what counts is what is held; earlier tests left something, too
 			runtime.ReadMemStats(&m)

@@ -105,7 +105,7 @@ func (c *console) card(r *approval.Request, p *server.Person) card {
 	text := explain.TextOf(&r.Call)
 	a := explain.Analyze(&r.Call, c.world)
 	would := explain.Effects(a, &r.Call, c.world)
-	k := card{ID: r.ID, Tool: r.Call.Tool, Who: whoOf(&r.Call), Why: whyOf(r), Rule: r.Rule, Where: whereOf(r.Pos),
+	k := card{ID: r.ID, Tool: r.Call.Tool, Who: whoOf(&r.Call), Why: display.Why(r.Reason, r.Rule, r.Pos), Rule: r.Rule, Where: whereOf(r.Pos),
 		Needs: needs(r, p), CSRF: p.CSRF, Text: text,
 		Label: r.Call.Tool + " waits for an answer: " +
 			short(text), Version: r.Version, Expires: r.Expires, Call: mark(text, r.Part,
@@ -121,15 +121,6 @@ func (c *console) card(r *approval.Request, p *server.Person) card {
 		k.Offers = append(k.Offers, offerOf(i+1, &r.Offers[i]))
 	}
 	return k
-}
-
-// whyOf returns the reason without the rule, which has a line of its own.
-func whyOf(r *approval.Request) string {
-	rest, ok := strings.CutPrefix(r.Reason, "ask rule "+r.Rule)
-	if !ok || r.Rule == "" {
-		return r.Reason
-	}
-	return strings.TrimLeft(strings.TrimPrefix(rest, fmt.Sprintf(" (%s)", r.Pos)), ":;, ")
 }
 
 func offerOf(n int, o *approval.Offer) shownOffer {

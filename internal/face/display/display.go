@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/obstat/obstat"
 )
 
 // Visible returns s with every character that does not show as itself written
@@ -26,6 +28,16 @@ func Visible(s string) string {
 		i += n
 	}
 	return b.String()
+}
+
+// Why returns the reason of an ask without the rule, `ask rule Bash(rm *) (settings.json:7:5): `,
+// for faces that show that on a line of its own.
+func Why(reason, rule string, pos obstat.Pos) string {
+	rest, ok := strings.CutPrefix(reason, "ask rule "+rule)
+	if !ok || rule == "" {
+		return reason
+	}
+	return strings.TrimLeft(strings.TrimPrefix(rest, fmt.Sprintf(" (%s)", pos)), ":;, ")
 }
 
 // Plain tells whether s is printable ASCII, so that it shows as itself.

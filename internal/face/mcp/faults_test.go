@@ -205,7 +205,7 @@ func TestTakenUp(t *testing.T) {
 	_ = s.in.Close()
 	_ = s.cmd.Wait()
 	l.answer(true)
-	again := l.spy("--wait", "5s")
+	again := l.spy("--wait", "1s")
 	if got := again.call("ask"); !strings.Contains(got, `"content":[]`) || again.arrived() != 1 {
 		t.Errorf("%s, %d arrived", got, again.arrived())
 	}

@@ -10,13 +10,15 @@ import (
 	"testing"
 )
 
-// serversDir is where servers.sh has installed the servers; `make test` does.
+// serversDir is where servers.sh has installed the servers, all of them; `make test` does.
 func serversDir(t *testing.T) string {
 	dir := os.Getenv("OBSTAT_MCP_SERVERS")
-	if dir == "" {
-		if os.Getenv("CI") != "" {
-			t.Fatal("OBSTAT_MCP_SERVERS does not say where the servers are; make test installs them")
-		}
+	switch {
+	case dir != "" && !exists(filepath.Join(dir, "whole-2")):
+		t.Fatalf("the servers in %s are not installed as internal/face/mcp/servers.sh does; run make servers", dir)
+	case dir == "" && os.Getenv("CI") != "":
+		t.Fatal("OBSTAT_MCP_SERVERS does not say where the servers are; make test installs them")
+	case dir == "":
 		t.Skip("OBSTAT_MCP_SERVERS does not say where the servers are; make test installs them")
 	}
 	return dir

@@ -53,6 +53,7 @@ func TestBatchWithOneBadCall(t *testing.T) {
 // TestSlowStrangers: who sends a body by and by is cut off, also where nobody is known by the
 // token, the name or the route: net/http reads the rest of a body before it answers.
 func TestSlowStrangers(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -166,6 +167,7 @@ func (n noDocs) Docs(ctx context.Context, kind string) ([]*docs.Doc, error) {
 // TestMetricsWhileLost: who reads metrics is told that the server is not ready: that is when it
 // matters. A login link that cannot be looked up is not called used.
 func TestMetricsWhileLost(t *testing.T) {
+	t.Parallel()
 	lost := false
 	s := open(t, func(o *server.Options) { o.Store = noDocs{o.Store, &lost} })
 	for _, token := range []string{s.ann, s.agent} {
@@ -275,6 +277,7 @@ func TestAuthZENParts(t *testing.T) {
 // TestRefusedCallsCount: a call that people refused is among those that another policy would
 // decide otherwise, and its rule is one that decides.
 func TestRefusedCallsCount(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	id := s.decide("make x", "").Request.ID
 	if code, body := s.do(s.ann, "POST", "/v1/requests/"+id+"/answer", `{"allow":false}`); code != 200 {
@@ -340,6 +343,7 @@ func TestLapsedClaim(t *testing.T) {
 
 // TestToolsReach: the strictest verdict of a shell is that of the files which its commands may read.
 func TestToolsReach(t *testing.T) {
+	t.Parallel()
 	s := open(t, func(o *server.Options) { o.World = &obstat.Snapshot{HomeDir: "/home/ann"} })
 	text := "version: 1\nallow:\n  - run ls\ndeny:\n  - read secrets\n"
 	body, err := json.Marshal(client.PolicyUpload{Files: []client.PolicyFile{{Name: "obstat.yaml", Text: text}}})

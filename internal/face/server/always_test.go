@@ -15,6 +15,7 @@ import (
 // TestAlwaysOnReplicas: a rule that is accepted on one of several servers counts on all of them,
 // and no server's own file is changed, which the others do not read.
 func TestAlwaysOnReplicas(t *testing.T) {
+	t.Parallel()
 	first := open(t, func(o *server.Options) { o.Shared = true })
 	second := open(t, func(o *server.Options) { o.Shared, o.Store = true, first.store })
 	d := first.decide("make all", "")

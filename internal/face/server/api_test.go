@@ -222,6 +222,7 @@ func asProblem(err error, p **client.Problem) bool {
 // TestPolicies: a policy is uploaded, compared, activated and rolled back; one that
 // does not validate is never in force; "always" makes a version of its own.
 func TestPolicies(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	s.decide("rm x", "")
 	if code, body := s.do(s.admin, "POST", "/v1/policies", `{"files":[{"name":"opencode.json","text":"{\"permission\":{\"bash\":{\"*\":\"perhaps\"}}}"}]}`); code != 422 || !strings.Contains(body, "perhaps") {

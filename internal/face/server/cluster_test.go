@@ -110,6 +110,7 @@ func (c *cluster) client(token string, i int) *client.Client {
 // twice, nothing is claimed twice, no record that was acknowledged is missing, every
 // agent gets a verdict, and every chain verifies.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}

@@ -48,6 +48,7 @@ func (s *site) puts() (out []string) {
 // TestPutInForceWantsAReason: a version that lifts denials or lets through what is asked is not put
 // in force unless that is said, none is without a reason, and the ledger has who, why and what.
 func TestPutInForceWantsAReason(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	looser := s.upload(`{"*": "ask", "rm *": "allow", "git status": "allow"}`)
 	path := fmt.Sprintf("/v1/policies/%d/activate", looser)
@@ -104,8 +105,9 @@ func TestPutInForceWantsAReason(t *testing.T) {
 // at the same one, exactly one wins; the others are told which is in force and what theirs would
 // change now, and their versions are kept.
 func TestTwoPutInForceAtOnce(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
-	const n = 8
+	const n = 4
 	var codes [n]int
 	var bodies [n]string
 	var all sync.WaitGroup
@@ -156,6 +158,7 @@ func TestTwoPutInForceAtOnce(t *testing.T) {
 // TestPolicyOfTwo: where the roster wants two people for policies, one proposes and another agrees;
 // a token, the same person again and an agent's "always" do not.
 func TestPolicyOfTwo(t *testing.T) {
+	t.Parallel()
 	roster := approval.Roster{{Policy: true, Who: approval.Who{Needed: 2}}, {Tool: "edit", Who: approval.Who{Roles: []string{"lead"}}}}
 	if who := roster.For(&obstat.Call{Tool: "bash"}, &obstat.Decision{}); who.Needed != 0 {
 		t.Fatalf("calls take two: %+v", who)
@@ -217,6 +220,7 @@ func TestPolicyOfTwo(t *testing.T) {
 
 // TestAgreeByRole: who agrees need be no administrator where the roster names the role.
 func TestAgreeByRole(t *testing.T) {
+	t.Parallel()
 	s := open(t, func(o *server.Options) { o.PolicyWho = approval.Who{Each: []string{server.RoleAdmin, "security"}} })
 	path, body := fmt.Sprintf("/v1/policies/%d/activate", s.upload(`{"*": "deny"}`)), activation(0, "strict", true)
 	sec := s.browser("sec", "security")
@@ -237,6 +241,7 @@ func TestAgreeByRole(t *testing.T) {
 // TestDifferenceOfSeveral: a version is compared with all policies that are in force beside each
 // other, so that what another file denies is among the denials that it would lift.
 func TestDifferenceOfSeveral(t *testing.T) {
+	t.Parallel()
 	dir, home := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{
 		filepath.Join(dir, "opencode.json"):                     `{"permission": {"bash": {"*": "ask"}, "edit": "allow"}}`,

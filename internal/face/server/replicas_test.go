@@ -33,6 +33,7 @@ func openReplicas(t *testing.T, n int) (out []*site) {
 // TestPolicyOnReplicas: a version that one replica activates decides on every other
 // within two seconds, and so does the one before when it is rolled back.
 func TestPolicyOnReplicas(t *testing.T) {
+	t.Parallel()
 	replicas := openReplicas(t, 3)
 	first := replicas[0]
 	code, body := first.do(first.admin, "POST", "/v1/policies", `{"files":[{"name":"opencode.json","text":"{\"permission\": {\"bash\": {\"*\": \"deny\", \"make *\": \"allow\"}}}"}]}`)
@@ -74,6 +75,7 @@ func TestPolicyOnReplicas(t *testing.T) {
 // TestFollowReplicas: who follows the ledger on one replica gets the records of all,
 // each once, though every chain numbers its own.
 func TestFollowReplicas(t *testing.T) {
+	t.Parallel()
 	replicas := openReplicas(t, 2)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -117,6 +119,7 @@ func TestFollowReplicas(t *testing.T) {
 // the reason, also when tokens cannot be looked up any more; nobody else learns anything.
 // When it is back, everything goes on by itself.
 func TestLostPostgres(t *testing.T) {
+	t.Parallel()
 	db := pgtest.Start(t)
 	store, err := postgres.Open(t.Context(), db.Database(), nil)
 	must(t, err)

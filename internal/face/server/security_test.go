@@ -271,6 +271,7 @@ func TestPathTricks(t *testing.T) {
 
 // TestSlow: who sends a header or a body by and by is cut off.
 func TestSlow(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -301,6 +302,7 @@ func TestSlow(t *testing.T) {
 // TestLongWait: the time that a body may take does not end a call that waits for a person
 // for longer.
 func TestLongWait(t *testing.T) {
+	t.Parallel()
 	s := open(t, nil)
 	limit := time.Second // a busy machine sends a whole request in it
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -61,6 +61,7 @@ func TestRevokeAmongChanges(t *testing.T) {
 
 // TestLimitsWhileLost: who was known before the store was lost has the limits of before.
 func TestLimitsWhileLost(t *testing.T) {
+	t.Parallel()
 	lost := false
 	s := open(t, func(o *server.Options) { o.Rate, o.Store = 1, noDocs{o.Store, &lost} })
 	const call = `{"call":{"tool":"bash","input":{"command":"git status"}}}`

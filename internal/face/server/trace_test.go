@@ -14,6 +14,7 @@ import (
 // TestTraces: a collector gets a span for each request, below the caller's own, with the
 // route and the status and nothing of the call; spans that it refuses are counted.
 func TestTraces(t *testing.T) {
+	t.Parallel()
 	got := make(chan string, 16)
 	refuse := make(chan bool, 1)
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -18,6 +18,7 @@ import (
 // policy in force on two of them one wins, and verify counts the records that a machine has sent
 // over all chains.
 func TestWordOnPostgres(t *testing.T) {
+	t.Parallel()
 	sites := openReplicas(t, 2)
 	t.Run("access", func(t *testing.T) { accessIsRecorded(t, sites[0].store) })
 	first := sites[0]
