@@ -318,7 +318,7 @@ func (a *analyzer) chdir(dir string, to *shell.Word) string {
 }
 
 func (a *analyzer) resolve(dir string, w *shell.Word) paths.Path {
-	r := paths.Resolver{FS: a.opts.FS, Dir: dir, FoldCase: a.opts.FoldCase}
+	r := paths.Resolver{FS: a.opts.FS, Dir: dir}
 	cost := (len(dir)+len(w.Text))/bytesOfName + 1
 	if w.Tilde && len(w.Text) > 1 && w.Text[1] != '/' {
 		cost += homeWork

@@ -266,7 +266,7 @@ func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 }
 
 func (a *analyzer) classify(e *Effect, p string, glob bool) {
-	entry, ok := a.opts.Sensitive.Lookup(p)
+	entry, ok := paths.Sensitive(p)
 	if glob && !entry.Secret {
 		if g, hit := a.glob(p); hit && (!ok || g.Secret) {
 			entry, ok = g, true
@@ -292,7 +292,7 @@ func (a *analyzer) glob(p string) (paths.Entry, bool) {
 	if !a.afford(globWork) || len(p) > maxPattern {
 		return paths.Entry{Class: "unknown", Reason: "one of very many patterns", Secret: true, Guarded: true}, true
 	}
-	return a.opts.Sensitive.Glob(p)
+	return paths.SensitiveGlob(p)
 }
 
 // readFile is a file whose content is read, and shown if show is set.
@@ -367,7 +367,7 @@ func (a *analyzer) below(e *Effect) bool {
 			return true
 		}
 	}
-	entry, ok := a.opts.Sensitive.Below(p)
+	entry, ok := paths.SensitiveBelow(p)
 	if ok {
 		e.Sensitive = entry.Class
 	}
@@ -490,7 +490,7 @@ func (c *call) nameOf(w *shell.Word) {
 		c.found.secret = true // they may be those of secrets
 		return
 	}
-	e, ok := c.a.opts.Sensitive.Lookup(w.Text)
+	e, ok := paths.Sensitive(w.Text)
 	if !ok {
 		e, ok = c.a.glob(w.Text)
 	}

@@ -296,10 +296,8 @@ type Options struct {
 	Dir       string   // working directory, absolute; "" is unknown
 	Roots     []string // the workspace, absolute; empty: Dir
 	FS        paths.FS // nil: nothing is known
-	FoldCase  bool     // the file system ignores case
 	Untrusted bool     // the workspace is not trusted: its own configuration may run programs
 	Lang      shell.Lang
-	Sensitive paths.Sensitive
 }
 
 // Request is a call of a tool.

@@ -331,7 +331,7 @@ func (c *call) listedBy(words []shell.Word) bool {
 
 // secretWord reports whether a word names a secret, as a path or as a pattern.
 func (a *analyzer) secretWord(w *shell.Word) bool {
-	if e, ok := a.opts.Sensitive.Lookup(w.Text); ok && e.Secret {
+	if e, ok := paths.Sensitive(w.Text); ok && e.Secret {
 		return true
 	}
 	if !word.HasGlob(w.Text) {
@@ -366,7 +366,7 @@ func (c *call) startsAt(w *shell.Word) {
 
 // secretStart reports whether secrets lie at or below the place that a search begins at.
 func (a *analyzer) secretStart(w *shell.Word, p *paths.Path) bool {
-	if entry, ok := a.opts.Sensitive.Lookup(word.Or(word.Or(p.Real, p.Abs), p.Text)); ok && entry.Secret {
+	if entry, ok := paths.Sensitive(word.Or(word.Or(p.Real, p.Abs), p.Text)); ok && entry.Secret {
 		return true
 	}
 	e := Effect{}

@@ -176,7 +176,7 @@ func (c *call) revision(w *shell.Word) {
 	if p == "" || !w.Known {
 		return // tracked files are not secret to those that can read the repository
 	}
-	e, ok := c.a.opts.Sensitive.Lookup(p)
+	e, ok := paths.Sensitive(p)
 	if !ok && w.Glob {
 		e, ok = c.a.glob(p)
 	}
@@ -423,10 +423,9 @@ func (c *call) distrust() string {
 	if c.f.otherRepo && path.Base(dir) != ".git" && !slices.Contains(roots, dir) {
 		return "it is not the project's own" // --git-dir=x: only its configuration says which it is
 	}
-	r := paths.Resolver{FoldCase: c.a.opts.FoldCase}
 	why := "it works outside the workspace"
 	for _, root := range roots {
-		if r.Inside(root, dir) {
+		if paths.Inside(root, dir) {
 			if !c.a.strange(dir, path.Clean(root)) {
 				return ""
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat/effect/kb"
+	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -25,7 +26,7 @@ func (a *analyzer) nameField(tool *Tool, v any) {
 			a.names = nil // all others
 			return
 		}
-		e, hit := a.opts.Sensitive.Lookup(name)
+		e, hit := paths.Sensitive(name)
 		if !hit {
 			e, hit = a.glob(name)
 		}

@@ -6,201 +6,101 @@ import (
 )
 
 // glob looks for rows of which a sample name is reached by the shell pattern p.
-func (t *Table) glob(p string, m *matches) {
-	if t.broken != nil {
-		m.broken = t.broken
-		return
-	}
+func (t *table) glob(p string, m *matches) {
 	var buf [16]globSeg
-	g := globbing{t: t, segs: buf[:0], m: m}
+	g := globbing{segs: buf[:0]}
 	for s := range strings.SplitSeq(strings.Trim(strings.ToLower(p), "/"), "/") {
 		g.segs = append(g.segs, newGlobSeg(s))
 	}
-	g.run()
+	for i := range g.segs[:len(g.segs)-1] {
+		g.anywhere = g.anywhere || !g.segs[i].literal
+	}
+	last := &g.segs[len(g.segs)-1]
+	if last.literal && !g.anywhere {
+		return // lookup finds it
+	}
+	for i := range t.rows {
+		if r := &t.rows[i]; g.near(r) && g.reached(r) {
+			m.add(r)
+		}
+	}
 }
 
 // globbing is one search.
 type globbing struct {
-	t        *Table
-	x        *globIndex
 	segs     []globSeg
-	m        *matches
 	anywhere bool // a segment before the last has wildcards
 }
 
-// run tries the rows that the pattern can reach. Nearly always only its last segment has
-// wildcards: then they are few, as literal names are found by lookup, and only at the end.
-func (g *globbing) run() {
-	last := &g.segs[len(g.segs)-1]
-	for i := range g.segs[:len(g.segs)-1] {
-		g.anywhere = g.anywhere || !g.segs[i].literal
-	}
-	if last.literal && !g.anywhere {
-		return
-	}
-	g.x = g.t.globs()
-	switch {
-	case g.anywhere, !last.generic && last.prefix == "" && last.suffix == "":
-		for i := range g.t.rows {
-			if r := &g.t.rows[i]; r.is(rowDir) || g.near(r) {
-				g.try(i)
-			}
-		}
-	case last.generic:
-		if len(g.segs) > 1 {
-			g.chain(g.x.parent[hash(g.segs[len(g.segs)-2].text)&255], g.x.nextParent)
-		}
-		g.chain(g.x.wildParent, g.x.nextParent)
-	case len(last.prefix) > 1:
-		g.chain(g.x.pair[pairKey(last.prefix)], g.x.nextPair)
-		g.chain(g.x.wildPair, g.x.nextPair)
-	case last.prefix != "":
-		g.chain(g.x.first[last.prefix[0]], g.x.nextFirst)
-		g.chain(g.x.first['*'], g.x.nextFirst)
-	case len(last.suffix) > 1:
-		g.chain(g.x.end[pairKey(last.suffix[len(last.suffix)-2:])], g.x.nextEnd)
-		g.chain(g.x.wildEnd, g.x.nextEnd)
-	default:
-		g.chain(g.x.last[last.suffix[len(last.suffix)-1]], g.x.nextLast)
-		g.chain(g.x.last['*'], g.x.nextLast)
-	}
-}
-
-// chain tries the rows of a chain.
-func (g *globbing) chain(at uint16, next []uint16) {
-	for ; at != 0; at = next[at-1] {
-		if g.near(&g.t.rows[at-1]) {
-			g.try(int(at) - 1)
-		}
-	}
-}
-
-// near reports whether the last segment may reach the row's name, at the end of the path. Most
-// rows are not reached by the ends of their name alone.
+// near rules most rows out by the ends of their last name.
 func (g *globbing) near(r *row) bool {
 	last := &g.segs[len(g.segs)-1]
 	switch {
-	case last.generic || r.is(rowStar):
+	case r.is(rowDir) && g.anywhere:
 		return true
+	case last.generic:
+		return !r.is(rowDir)
 	case last.literal:
-		return r.pat[r.last:] == last.text
+		return r.is(rowStar) || r.name() == last.text
 	}
-	return strings.HasSuffix(r.pat, last.suffix) && strings.HasPrefix(r.pat[r.last:], last.prefix)
+	name := r.name()
+	head, tail := name, name
+	if r.is(rowStar) {
+		if i := strings.IndexByte(name, '*'); i >= 0 {
+			head, tail = name[:i], name[strings.LastIndexByte(name, '*')+1:]
+		}
+	}
+	n, k := min(len(head), len(last.prefix)), min(len(tail), len(last.suffix))
+	return head[:n] == last.prefix[:n] && tail[len(tail)-k:] == last.suffix[len(last.suffix)-k:]
 }
 
-// try adds row i if the pattern reaches it.
-func (g *globbing) try(i int) {
-	r := &g.t.rows[i]
-	last := len(g.segs) - int(r.segs)
-	if last < 0 || r.is(rowNot) || r.is(rowRooted) && last != 0 && !(r.is(rowDir) && g.anywhere) {
-		return
+// reached reports whether the pattern reaches the row, where it may stand: at the end of a path
+// or, if it stands for a directory, before it.
+func (g *globbing) reached(r *row) bool {
+	n := int(r.segs)
+	last := len(g.segs) - n
+	dir := r.is(rowDir) && g.anywhere
+	if last < 0 || r.is(rowNot) || r.is(rowRooted) && last != 0 && !dir {
+		return false
 	}
 	from, to := last, last
-	if r.is(rowDir) && g.anywhere {
+	if dir {
 		from = 0
 	}
 	if r.is(rowRooted) {
 		to = 0
 	}
 	for at := from; at <= to; at++ {
-		if g.reached(r, i, g.segs[at:at+int(r.segs)]) {
-			g.m.add(r)
-			return
+		if reachedAt(r.pat, g.segs[at:at+n]) {
+			return true
 		}
 	}
+	return false
 }
 
-// reached compares the row's segments, from the last, with those of the pattern.
-func (g *globbing) reached(r *row, i int, globs []globSeg) bool {
-	pat := r.pat
-	if last := &globs[len(globs)-1]; last.literal && !r.is(rowStar) && last.text != r.pat[r.last:] {
-		return false
-	}
+// reachedAt compares the segments of a row's pattern, from the last, with those of the shell pattern.
+func reachedAt(pat string, globs []globSeg) bool {
 	for k := len(globs) - 1; k >= 0; k-- {
 		cut := strings.LastIndexByte(pat, '/')
-		seg := pat[cut+1:]
-		pat = pat[:max(cut, 0)]
-		s := [2]string{seg, seg}
-		if r.is(rowStar) {
-			s = g.x.samples[i][k]
-		}
-		if !globs[k].reaches(s, len(globs) > 1) {
+		if !globs[k].reaches(pat[cut+1:], len(globs) > 1) {
 			return false
 		}
+		pat = pat[:max(cut, 0)]
 	}
 	return true
 }
 
-// reaches reports whether the segment can stand for one of the samples. dir/* reaches dir/name,
-// as long as another segment tells.
-func (g *globSeg) reaches(s [2]string, more bool) bool {
+// reaches reports whether the segment can stand for a name, or for one of two samples of a name
+// with stars. `dir/*` reaches dir/name, as long as another segment tells.
+func (g *globSeg) reaches(name string, more bool) bool {
+	stars := strings.IndexByte(name, '*') >= 0
 	if g.generic {
-		return more && s[0] != "" && s[0][0] != '.' && s[0] == s[1]
+		return more && name != "" && name[0] != '.' && !stars
 	}
-	return g.match(s[0]) || s[0] != s[1] && g.match(s[1])
-}
-
-// globIndex finds rows by the letters or the directory of their last segment: chains of rows
-// plus one.
-type globIndex struct {
-	first, last [256]uint16 // by the first byte and the last, which may be a *
-	pair, end   [256]uint16 // by the first two bytes and the last two
-	wildPair    uint16      // if one of these is a *, or there are not two
-	wildEnd     uint16
-	parent      [256]uint16 // by hash of the segment before it
-	wildParent  uint16      // if that has a *
-
-	nextFirst, nextLast, nextPair, nextEnd, nextParent []uint16
-
-	samples [][][2]string // of a row with a *: for each segment two names that it stands for
-}
-
-func pairKey(s string) byte { return s[0]*31 + s[1] }
-
-func (t *Table) makeGlobs() *globIndex {
-	n := len(t.rows)
-	next := make([]uint16, 5*n)
-	x := &globIndex{nextFirst: next[:n], nextLast: next[n : 2*n], nextPair: next[2*n : 3*n], nextEnd: next[3*n : 4*n], nextParent: next[4*n:], samples: make([][][2]string, n)}
-	for i := n - 1; i >= 0; i-- {
-		r := &t.rows[i]
-		name := r.name()
-		link(&x.first[name[0]], x.nextFirst, i)
-		link(&x.last[name[len(name)-1]], x.nextLast, i)
-		linkPair(&x.pair, &x.wildPair, x.nextPair, name[:min(2, len(name))], i)
-		linkPair(&x.end, &x.wildEnd, x.nextEnd, name[max(0, len(name)-2):], i)
-		if r.is(rowStar) {
-			x.samples[i] = samplesOf(r.pat)
-		}
-		if r.segs < 2 || r.is(rowDir) {
-			continue
-		}
-		dir := r.pat[:len(r.pat)-len(name)-1]
-		dir = dir[strings.LastIndexByte(dir, '/')+1:]
-		chain := &x.parent[hash(dir)&255]
-		if strings.IndexByte(dir, '*') >= 0 {
-			chain = &x.wildParent
-		}
-		link(chain, x.nextParent, i)
+	if !stars {
+		return g.match(name)
 	}
-	return x
-}
-
-func link(chain *uint16, next []uint16, i int) { next[i], *chain = *chain, uint16(i+1) }
-
-func linkPair(chains *[256]uint16, wild *uint16, next []uint16, pair string, i int) {
-	if len(pair) == 2 && pair[0] != '*' && pair[1] != '*' {
-		wild = &chains[pairKey(pair)]
-	}
-	link(wild, next, i)
-}
-
-// samplesOf gives each segment of a pattern two names that it stands for.
-func samplesOf(pat string) [][2]string {
-	var out [][2]string
-	for seg := range strings.SplitSeq(pat, "/") {
-		out = append(out, [2]string{strings.ReplaceAll(seg, "*", ""), strings.ReplaceAll(seg, "*", "x")})
-	}
-	return out
+	return g.match(strings.ReplaceAll(name, "*", "")) || g.match(strings.ReplaceAll(name, "*", "x"))
 }
 
 // globSeg is one segment of a shell pattern.

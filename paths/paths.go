@@ -55,9 +55,8 @@ type Filer interface {
 // Resolver turns the paths of a call into absolute ones. The zero value knows neither
 // home nor working directory: it resolves absolute paths only.
 type Resolver struct {
-	FS       FS     // nil: no home, no links
-	Dir      string // working directory; "" is unknown
-	FoldCase bool   // the file system ignores case: Inside does, too
+	FS  FS     // nil: no home, no links
+	Dir string // working directory; "" is unknown
 }
 
 // Path is where a path leads.
@@ -121,14 +120,6 @@ func (r Resolver) literal(p string, doors int) Path {
 		out.Real, out.Why = r.follow(full)
 	}
 	return out
-}
-
-// Inside reports whether p lies in root, with the resolver's idea of case.
-func (r Resolver) Inside(root, p string) bool {
-	if r.FoldCase {
-		root, p = strings.ToLower(root), strings.ToLower(p)
-	}
-	return Inside(root, p)
 }
 
 // Inside reports whether p is root or lies below it. Both must be absolute; an empty or

@@ -10,18 +10,14 @@ import (
 //go:embed sensitive.txt
 var sensitiveText string
 
-// defaultTable is the table of sensitive.txt.
-var defaultTable = sync.OnceValue(makeDefaultTable)
-
-func makeDefaultTable() *Table {
-	t, err := ParseTable(sensitiveText)
+// builtIn is the table of sensitive.txt.
+var builtIn = sync.OnceValue(func() *table {
+	t, err := parseTable(sensitiveText)
 	if err != nil {
-		// The embedded text is checked by a test. Should it ever be broken, every path is
-		// sensitive: nothing may fail open.
-		return &Table{broken: &Entry{Class: "unknown", Reason: err.Error(), Secret: true, Guarded: true}}
+		panic("paths: sensitive.txt: " + err.Error()) // a test reads it
 	}
 	return t
-}
+})
 
 // Entry says why a path is sensitive.
 type Entry struct {
@@ -32,11 +28,11 @@ type Entry struct {
 	Guarded bool   // writing it changes what runs, who may log in, or the machine
 }
 
-// Table is a parsed list of sensitive paths. It is immutable.
+// table is a parsed list of sensitive paths. It is immutable.
 //
 // A process that decides one call builds one, so it is small: rows refer to the text, and are
 // found by hash or by letter through chains of two-byte numbers.
-type Table struct {
+type table struct {
 	rows    []row
 	slots   []uint16    // row plus one, by hash of the pattern's last segment, if that has no *
 	lengths [256]uint64 // of those segments, by first byte: most names need no look-up
@@ -46,9 +42,7 @@ type Table struct {
 	least   int         // which takes a name of that length at least;
 	dirs    uint16      // and those that stand for a directory
 
-	globs  func() *globIndex
-	heads  func() *headIndex
-	broken *Entry
+	heads func() map[string][]head
 }
 
 // row is a line of the table.
@@ -109,13 +103,13 @@ const (
 	maxPattern = 250 // bytes
 )
 
-// ParseTable reads a table: one entry a line, `class access pattern reason`, where access is
+// parseTable reads a table: one entry a line, `class access pattern reason`, where access is
 // `secret`, `write`, `both` or `not` (an exception). A pattern that begins with / is anchored
 // there; any other matches the last segments of a path, and one that ends in / everything
 // below such a directory. `*` stands for any characters but /. Case does not matter.
-func ParseTable(text string) (*Table, error) {
-	t := &Table{rows: make([]row, 0, min(len(text)/bytesOfRow+8, maxRows))}
-	t.globs, t.heads = sync.OnceValue(t.makeGlobs), sync.OnceValue(t.makeHeads)
+func parseTable(text string) (*table, error) {
+	t := &table{rows: make([]row, 0, min(len(text)/bytesOfRow+8, maxRows))}
+	t.heads = sync.OnceValue(t.makeHeads)
 	for n := 1; text != ""; n++ {
 		var line string
 		line, text, _ = strings.Cut(text, "\n")
@@ -159,7 +153,7 @@ func accessFlags(access string) (f rowFlag, ok bool) {
 	return 0, false
 }
 
-func (t *Table) addRow(line, pattern string, f rowFlag) {
+func (t *table) addRow(line, pattern string, f rowFlag) {
 	if pattern[0] == '/' {
 		f |= rowRooted
 	}
@@ -178,7 +172,7 @@ func (t *Table) addRow(line, pattern string, f rowFlag) {
 }
 
 // index makes the rows found, those of one chain in their order.
-func (t *Table) index() {
+func (t *table) index() {
 	size := 16
 	for size < 2*len(t.rows) {
 		size *= 2
@@ -192,7 +186,7 @@ func (t *Table) index() {
 }
 
 // chain is where the rows begin that are found in the same way as r.
-func (t *Table) chain(r *row) *uint16 {
+func (t *table) chain(r *row) *uint16 {
 	name := r.name()
 	switch first, last := name[0], name[len(name)-1]; {
 	case strings.IndexByte(name, '*') < 0:
@@ -212,7 +206,7 @@ func (t *Table) chain(r *row) *uint16 {
 }
 
 // slot is where the chain of a name begins. Chains of other names may share it.
-func (t *Table) slot(name string) *uint16 {
+func (t *table) slot(name string) *uint16 {
 	return &t.slots[hash(name)&uint32(len(t.slots)-1)]
 }
 
@@ -225,11 +219,7 @@ func hash(s string) uint32 {
 	return h
 }
 
-func (t *Table) lookup(p string, m *matches) {
-	if t.broken != nil {
-		m.broken = t.broken
-		return
-	}
+func (t *table) lookup(p string, m *matches) {
 	p = strings.ToLower(strings.Trim(p, "/"))
 	for end := 0; end < len(p); end++ {
 		start := end
@@ -256,7 +246,7 @@ func (t *Table) lookup(p string, m *matches) {
 
 // collect adds the rows of a chain that match p, whose last segment is name; whole says that
 // nothing follows p.
-func (t *Table) collect(at uint16, p, name string, whole bool, m *matches) {
+func (t *table) collect(at uint16, p, name string, whole bool, m *matches) {
 	for at != 0 {
 		r := &t.rows[at-1]
 		if (whole || r.is(rowDir)) && star(r.name(), name) && (r.segs == 1 && !r.is(rowRooted) || r.match(p)) {

@@ -181,7 +181,7 @@ func relativeTo(r paths.Resolver, roots []string, p string, real bool) (string, 
 		if real {
 			root = at.Real
 		}
-		if root == "" || !r.Inside(root, p) {
+		if root == "" || !paths.Inside(root, p) {
 			continue
 		}
 		rel := strings.TrimPrefix(strings.TrimPrefix(p, strings.TrimSuffix(root, "/")), "/")

@@ -52,7 +52,7 @@ func (w *callWalk) subjects(verb string, set paths.Set, e *effect.Effect, hidden
 	if holds(tempDirs, set) {
 		say(fieldPlace, placeTemp)
 	}
-	entry, listed := (paths.Sensitive{}).Lookup(text)
+	entry, listed := paths.Sensitive(text)
 	if listed && (entry.Class == "agent-settings" || entry.Class == "obstat") {
 		say(fieldPlace, placeSettings)
 		if verb != "read" {

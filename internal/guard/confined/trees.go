@@ -107,8 +107,8 @@ func (m *maker) apart(real string) bool {
 			return false
 		}
 	}
-	_, secret := paths.Sensitive{}.Lookup(real)
-	_, holds := paths.Sensitive{}.Below(real)
+	_, secret := paths.Sensitive(real)
+	_, holds := paths.SensitiveBelow(real)
 	return !secret && !holds
 }
 
