@@ -272,45 +272,16 @@ func (v *Service) difference(up *client.PolicyUpload, version int) (*client.Poli
 	}
 	out := &client.PolicyDiff{From: v.s.shelf.version(), To: version, Same: len(now) == 1 &&
 		now[0].Digest() == next.Policy.Digest(), Flips: []client.Flip{}, Flipped: map[string]int{}}
-	out.Witness, out.Cut = witnesses(now, next.Policy)
+	// Of several in force the strictest counts: a version is one policy, so denials of another
+	// file beside it would be lifted.
+	rep := diff.CompareAll(now, next.Policy, maxCompared)
+	out.Cut, out.Witness = rep.Cut, []client.Witness{}
+	for _, r := range rep.Regions {
+		out.Witness = append(out.Witness, client.Witness{Tool: r.Call.Tool, Text: explain.TextOf(r.Call), Looser: r.Looser,
+			Mode: string(r.Call.Mode), Was: r.Was.String(), Now: r.Now.String(), WasBy: r.WasBy.Reason, NowBy: r.NowBy.Reason})
+	}
 	return out, nil
 }
 
-// witnesses returns the smallest call for each way in which the policies in force and another
-// differ, those first that it lets through. Of several in force the strictest counts: a version is
-// one policy, so denials of another file beside it would be lifted.
-func witnesses(now []*obstat.Policy, next *obstat.Policy) (out []client.Witness, cut bool) {
-	looser, others := []client.Witness{}, []client.Witness{}
-	world := &obstat.Snapshot{HomeDir: diff.Home}
-	for i, p := range now {
-		rep := diff.Compare(p, next, &diff.Options{Limit: 10_000, World: world})
-		cut = cut || rep.Cut
-		for _, r := range rep.Regions {
-			if strictest(now, r.Call, world) != i {
-				continue // told with the policy that decides
-			}
-			one := client.Witness{Tool: r.Call.Tool, Text: explain.TextOf(r.Call), Mode: string(r.Call.Mode),
-				Was: r.Was.String(), Now: r.Now.String(), WasBy: r.WasBy.Reason, NowBy: r.NowBy.Reason, Looser: r.Looser}
-			if r.Looser {
-				looser = append(looser, one)
-			} else {
-				others = append(others, one)
-			}
-		}
-	}
-	return append(looser, others...), cut
-}
-
-// strictest returns which of several policies decides a call.
-func strictest(of []*obstat.Policy, call *obstat.Call, world obstat.World) (at int) {
-	if len(of) == 1 {
-		return 0
-	}
-	least := obstat.Allow
-	for i, p := range of {
-		if got := p.Decide(call, world).Verdict; got < least {
-			least, at = got, i
-		}
-	}
-	return at
-}
+// maxCompared bounds the calls that a comparison makes up for each policy in force.
+const maxCompared = 10_000

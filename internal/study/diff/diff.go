@@ -102,6 +102,31 @@ func Compare(was, now *obstat.Policy, o *Options) *Report {
 	return c.finish()
 }
 
+// CompareAll is [Compare] for several policies in force, of which the strictest decides each call:
+// the regions are those of the policy that decides, looser ones first.
+func CompareAll(was []*obstat.Policy, now *obstat.Policy, limit int) *Report {
+	out := &Report{V: 1, Now: now.Digest(), Regions: []Region{}}
+	world := &obstat.Snapshot{HomeDir: Home}
+	for i, p := range was {
+		rep := Compare(p, now, &Options{Limit: limit, World: world})
+		out.Tried, out.Cut = out.Tried+rep.Tried, out.Cut || rep.Cut
+		for _, r := range rep.Regions {
+			if at, _ := strictest(was, r.Call, world); at == i {
+				out.Regions = append(out.Regions, r)
+			}
+		}
+	}
+	slices.SortStableFunc(out.Regions, func(a, b Region) int {
+		if a.Looser == b.Looser {
+			return 0
+		} else if a.Looser {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
 // commonModes returns the modes that both policies have, the one in force, "", first.
 func commonModes(a, b *obstat.Program) []obstat.Mode {
 	out := []obstat.Mode{""}

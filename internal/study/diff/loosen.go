@@ -38,12 +38,8 @@ func Loosened(d *Draft) []Region {
 	world := &obstat.Snapshot{HomeDir: cmp.Or(d.Home, Home)}
 	full := *d
 	if full.Before == nil {
-		full.Before = func(call *obstat.Call) (out obstat.Decision) {
-			for i, pol := range d.Was {
-				if one := pol.Decide(call, world); i == 0 || one.Verdict < out.Verdict {
-					out = one
-				}
-			}
+		full.Before = func(call *obstat.Call) obstat.Decision {
+			_, out := strictest(d.Was, call, world)
 			return out
 		}
 	}
@@ -70,6 +66,16 @@ func Loosened(d *Draft) []Region {
 		out = append(out, *regions[key])
 	}
 	return out
+}
+
+// strictest returns which of several policies in force decides a call, and its decision.
+func strictest(of []*obstat.Policy, call *obstat.Call, world obstat.World) (at int, out obstat.Decision) {
+	for i, p := range of {
+		if one := p.Decide(call, world); i == 0 || one.Verdict < out.Verdict {
+			at, out = i, one
+		}
+	}
+	return at, out
 }
 
 // at returns a call as it is made in the draft's place.
