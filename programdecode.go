@@ -86,7 +86,8 @@ func (d *decoder) fail(off int, code Code, msg, hint string) {
 	case len(d.errs) < maxProblems:
 		d.errs = append(d.errs, &Error{Code: code, Pos: d.pos(off), Msg: msg, Hint: hint})
 	case len(d.errs) == maxProblems:
-		d.errs = append(d.errs, &Error{Code: CodeTooLarge, Pos: d.pos(off), Msg: fmt.Sprintf("there are more problems than the first %d", maxProblems)})
+		d.errs = append(d.errs, &Error{Code: CodeTooLarge, Pos: d.pos(off),
+			Msg: fmt.Sprintf("there are more problems than the first %d", maxProblems)})
 	}
 }
 
@@ -104,7 +105,9 @@ func (d *decoder) skip(k jsonx.Kind) {
 
 // object calls field for each member of an object and returns the keys it has.
 // Keys that known does not list are problems; nil knows all.
-func (d *decoder) object(k jsonx.Kind, what string, known []string, field func(key string, k jsonx.Kind)) (keys []string) {
+func (d *decoder) object(
+	k jsonx.Kind, what string, known []string, field func(key string, k jsonx.Kind),
+) (keys []string) {
 	if k != jsonx.ObjectStart {
 		d.wrong(k, what+": object expected")
 		return nil
@@ -224,7 +227,8 @@ func (d *decoder) program(p *Program, k jsonx.Kind) {
 			})
 		case "faces":
 			p.Faces = map[string]Face{}
-			d.object(k, key, []string{FaceRead, FaceWrite, FaceDelete, FaceConnect}, func(name string, k jsonx.Kind) { p.Faces[name] = d.face(k) })
+			names := []string{FaceRead, FaceWrite, FaceDelete, FaceConnect}
+			d.object(k, key, names, func(name string, k jsonx.Kind) { p.Faces[name] = d.face(k) })
 		case "params":
 			if d.skip(k); d.s.Err() == nil {
 				p.Params = json.RawMessage(d.src[d.s.Start:d.s.End])
@@ -300,7 +304,8 @@ func (d *decoder) stage(k jsonx.Kind) Stage {
 	})
 	for i, key := range r.keys {
 		if known := stageKeys(r.kind); known != nil && !slices.Contains(known, key) {
-			d.fail(r.offs[i], CodeUnknownKey, fmt.Sprintf("%s has no key %q", r.kind, key), "it takes "+strings.Join(known, ", "))
+			d.fail(r.offs[i], CodeUnknownKey, fmt.Sprintf("%s has no key %q", r.kind, key),
+				"it takes "+strings.Join(known, ", "))
 		}
 	}
 	switch r.kind {
@@ -361,7 +366,8 @@ func (d *decoder) stageField(r *stageReader, key string, k jsonx.Kind) {
 	}
 }
 
-var ruleKeys = []string{"id", "tool", "field", "match", "verdict", "if", "except", "over", "source", "layer", "reason", "pos"}
+var ruleKeys = []string{"id", "tool", "field", "match", "verdict", "if", "except", "over", "source", "layer",
+	"reason", "pos"}
 
 func (d *decoder) rule(k jsonx.Kind) (r Rule) {
 	off, over := d.s.Start, 0
@@ -412,7 +418,8 @@ func (d *decoder) over(k jsonx.Kind, what string) Over {
 	at := d.s.Start
 	o, ok := ParseOver(d.str(k, what))
 	if !ok {
-		d.fail(at, CodeUnknownName, fmt.Sprintf("there is nothing called %q that a rule outranks", d.s.Text), fmt.Sprintf("the words are %q", (OverAutoMode|OverReviewer).Words()))
+		d.fail(at, CodeUnknownName, fmt.Sprintf("there is nothing called %q that a rule outranks", d.s.Text),
+			fmt.Sprintf("the words are %q", (OverAutoMode|OverReviewer).Words()))
 	}
 	return o
 }
@@ -462,7 +469,8 @@ func (d *decoder) text(k jsonx.Kind, what string) (t Text) {
 				d.fail(d.s.Start, CodeBadValue, "any takes true", "")
 			}
 		case !slices.Contains(flavours[:], pattern.Flavour(key)):
-			d.fail(d.s.Start, CodeUnknownName, fmt.Sprintf("no pattern flavour %q", key), fmt.Sprintf("the flavours are %q", flavours))
+			d.fail(d.s.Start, CodeUnknownName, fmt.Sprintf("no pattern flavour %q", key),
+				fmt.Sprintf("the flavours are %q", flavours))
 			d.skip(k)
 		default:
 			t = Text{pattern.Flavour(key), d.str(k, key)}

@@ -244,7 +244,8 @@ const maxProgram = 256 << 20
 
 func parseProgram(file string, text []byte, positions bool) (*Program, error) {
 	if len(text) > maxProgram {
-		return nil, Errors{{Code: CodeTooLarge, Pos: Pos{file, 1, 1}, Msg: fmt.Sprintf("program of %d bytes; at most %d are read", len(text), maxProgram)}}
+		return nil, Errors{{Code: CodeTooLarge, Pos: Pos{file, 1, 1},
+			Msg: fmt.Sprintf("program of %d bytes; at most %d are read", len(text), maxProgram)}}
 	}
 	d := newDecoder(file, text)
 	d.positions = positions

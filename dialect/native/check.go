@@ -21,14 +21,17 @@ func (l *loader) neverApplies() {
 	for _, r := range l.rules {
 		if len(r.after) > 0 && r.verdict == obstat.Allow {
 			l.r.File = r.file
-			l.r.Warn(r.after[0], obstat.CodeRisky, "deny or ask after what was done; an agent may do it in order to be allowed this", "an allow rule that comes after something")
+			l.r.Warn(r.after[0], obstat.CodeRisky,
+				"deny or ask after what was done; an agent may do it in order to be allowed this",
+				"an allow rule that comes after something")
 		}
 		for i := range r.targets {
 			over := l.shadow(r, &r.targets[i])
 			if over == nil {
 				continue
 			}
-			e := r.file.Problem(0, obstat.CodeNoEffect, "this can never apply to %s: the %s rule %q comes first", or(r.targets[i].text, r.s.verbs[0]), over.verdict, over.node.Str)
+			e := r.file.Problem(0, obstat.CodeNoEffect, "this can never apply to %s: the %s rule %q comes first",
+				or(r.targets[i].text, r.s.verbs[0]), over.verdict, over.node.Str)
 			e.Pos, e.Also = r.file.Within(r.node, r.targets[i].at), []obstat.Pos{over.pos}
 			e.Hint = "leave it out of that rule with `except`, or take this one out"
 			e.Warning = r.file.Layer != over.file.Layer // who wrote the one may not change the other
@@ -112,7 +115,8 @@ func (l *loader) checkExamples(p *obstat.Program, lib *obstat.Library) {
 			}
 			d := pol.Decide(call, &obstat.Snapshot{HomeDir: exampleHome, Dirs: []string{"/", exampleDir, exampleHome}})
 			if d.Verdict != r.verdict {
-				e := l.r.Fail(n, obstat.CodeConflict, "change the example, or the rule that decides it", "this example should be %s, and is %s: %s", past(r.verdict), past(d.Verdict), d.Reason())
+				e := l.r.Fail(n, obstat.CodeConflict, "change the example, or the rule that decides it",
+					"this example should be %s, and is %s: %s", past(r.verdict), past(d.Verdict), d.Reason())
 				if d.Rule != nil && d.Rule.Pos.IsValid() {
 					e.Also = append(e.Also, d.Rule.Pos)
 				}
@@ -137,7 +141,8 @@ func (l *loader) exampleShapes(list []*tree.Node) {
 		case n.Is(tree.Object):
 			l.fields(n, exampleFields)
 		case !n.Is(tree.String):
-			l.r.Fail(n, obstat.CodeWrongType, "an example is a command, or `{tool: Read, input: {file_path: .env}}`", "an example is a command or a call, not %s", n.Kind)
+			l.r.Fail(n, obstat.CodeWrongType, "an example is a command, or `{tool: Read, input: {file_path: .env}}`",
+				"an example is a command or a call, not %s", n.Kind)
 		}
 	}
 }

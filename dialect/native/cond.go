@@ -50,7 +50,8 @@ func (l *loader) details(r *rule, n *tree.Node) {
 	if name := n.Get("name"); name.Is(tree.String) {
 		switch old := l.names[name.Str]; {
 		case !isName(name.Str):
-			l.r.Fail(name, obstat.CodeBadValue, "a rule's name is small letters, digits and -", "%q cannot name a rule", name.Str)
+			l.r.Fail(name, obstat.CodeBadValue, "a rule's name is small letters, digits and -", "%q cannot name a rule",
+				name.Str)
 		case old != nil:
 			e := l.r.Fail(name, obstat.CodeDuplicateKey, "give one of them another name", "two rules are called %s", name.Str)
 			e.Also = append(e.Also, old.pos)
@@ -81,9 +82,11 @@ func (l *loader) over(r *rule, n *tree.Node) {
 		switch {
 		case !ok || !slices.Contains(words, e.Str):
 			hint := dialect.Near(e.Str, words...)
-			l.r.Warn(e, obstat.CodeUnknownName, or(hint, hintFor(`"over"`)), "there is nothing called %q that a rule outranks: it counts as if it were not there", e.Str)
+			l.r.Warn(e, obstat.CodeUnknownName, or(hint, hintFor(`"over"`)),
+				"there is nothing called %q that a rule outranks: it counts as if it were not there", e.Str)
 		case r.verdict != obstat.Allow:
-			l.r.Warn(e, obstat.CodeNoEffect, "take `over` out", "only an allow rule outranks something: a denial or a question stands in every agent anyway")
+			l.r.Warn(e, obstat.CodeNoEffect, "take `over` out",
+				"only an allow rule outranks something: a denial or a question stands in every agent anyway")
 		default:
 			r.over |= word
 		}
@@ -98,7 +101,8 @@ func (l *loader) texts(n *tree.Node, what string) []*tree.Node {
 	case n.Is(tree.String):
 		return []*tree.Node{n}
 	case n.Is(tree.Array) && len(n.Elems) == 0:
-		l.r.Fail(n, obstat.CodeBadValue, "name one, or take the key out", "%s names nothing: the rule could never apply", what)
+		l.r.Fail(n, obstat.CodeBadValue, "name one, or take the key out", "%s names nothing: the rule could never apply",
+			what)
 		return nil
 	case n.Is(tree.Array):
 		out, problems := n.Strings(what)
@@ -199,7 +203,8 @@ func (l *loader) days(r *rule, at *obstat.Circumstance, n *tree.Node) {
 		}
 		i, j := slices.Index(weekdays, strings.TrimSpace(from)), slices.Index(weekdays, strings.TrimSpace(to))
 		if i < 0 || j < 0 {
-			l.r.Fail(e, obstat.CodeBadValue, "the days are "+strings.Join(weekdays, ", ")+", or `mon-fri`", "%q is no day", e.Str)
+			l.r.Fail(e, obstat.CodeBadValue, "the days are "+strings.Join(weekdays, ", ")+", or `mon-fri`", "%q is no day",
+				e.Str)
 			continue
 		}
 		if len(c.Any) == 0 {
@@ -232,12 +237,16 @@ func (l *loader) until(r *rule, n *tree.Node) {
 		}
 	}
 	at := l.r.Pos(n)
-	l.r.Errs = slices.DeleteFunc(l.r.Errs, func(e *obstat.Error) bool { return e.Warning && e.Code == obstat.CodeRisky && e.Pos == at }) // that YAML has two words for a day
+	l.r.Errs = slices.DeleteFunc(l.r.Errs, func(e *obstat.Error) bool { // YAML has two words for a day
+		return e.Warning && e.Code == obstat.CodeRisky && e.Pos == at
+	})
 	if err != nil {
-		l.r.Fail(n, obstat.CodeBadValue, "write `until: 2026-12-31`, the last day, or a time such as 2026-12-31T18:00:00Z", "%q is no day", n.Str)
+		l.r.Fail(n, obstat.CodeBadValue, "write `until: 2026-12-31`, the last day, or a time such as 2026-12-31T18:00:00Z",
+			"%q is no day", n.Str)
 		return
 	}
-	r.conds = append(r.conds, obstat.Cond{Field: "call.time", Any: []obstat.Text{order("<" + end.UTC().Format("2006-01-02T15:04:05Z"))}})
+	r.conds = append(r.conds,
+		obstat.Cond{Field: "call.time", Any: []obstat.Text{order("<" + end.UTC().Format("2006-01-02T15:04:05Z"))}})
 }
 
 // predicates reads the conditions on a tool's input.
@@ -247,8 +256,9 @@ func (l *loader) predicates(r *rule) {
 		case r.s.verbs[0] != "tool":
 			l.at(r, mistake{p.at, "where is for the input of a tool", "write `tool NAME where input.field is value`"})
 			continue
-		case !strings.HasPrefix(p.field, "input.") || slices.Contains(strings.Split(strings.ReplaceAll(p.field, "[]", ""), "."), ""):
-			l.at(r, mistake{p.at, fmt.Sprintf("%q is no field of an input", p.field), "write `input.table`, `input.options.limit` or, of each element of a list, `input.rows[].name`"})
+		case !isInputField(p.field):
+			l.at(r, mistake{p.at, fmt.Sprintf("%q is no field of an input", p.field),
+				"write `input.table`, `input.options.limit` or, of each element of a list, `input.rows[].name`"})
 			continue
 		}
 		c := obstat.Cond{Field: p.field, Not: p.not}
@@ -267,13 +277,20 @@ func (l *loader) predicates(r *rule) {
 			}
 		}
 		if len(same) > 1 && !strings.Contains(c.Field, "[]") && !possible(same) {
-			l.at(r, mistake{p.at, fmt.Sprintf("the rule could never apply: no %s is all that the rule wants of it", c.Field), "write a rule for each, or `in [...]`"})
+			l.at(r, mistake{p.at, fmt.Sprintf("the rule could never apply: no %s is all that the rule wants of it", c.Field),
+				"write a rule for each, or `in [...]`"})
 		}
 		r.conds = append(r.conds, c)
 	}
 }
 
-// value is what a field is compared with. Numbers, true, false and null are what JSON says they are,
+// isInputField tells whether a text names a field of an input: `input.rows[].name`.
+func isInputField(text string) bool {
+	path, ok := strings.CutPrefix(text, "input.")
+	return ok && !slices.Contains(strings.Split(strings.ReplaceAll(path, "[]", ""), "."), "")
+}
+
+// value returns the text that a field is compared with. Numbers, true, false and null are what JSON says they are,
 // unless they stand in quotes.
 func value(p *predicate, v phrase) obstat.Text {
 	if p.op != "is" && p.op != "in" {

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -132,34 +133,45 @@ func (g *glob) contains(o *glob) bool {
 // covers tells whether everything that b stands for is certainly something that a stands for. With
 // below, what lies below a counts as well.
 func covers(a, b []byte, below bool) bool {
-	memo := map[[2]int]bool{}
-	var at func(i, j int) bool
-	at = func(i, j int) (ok bool) {
-		key := [2]int{i, j}
-		if done, was := memo[key]; was {
-			return done
-		}
-		memo[key] = false
-		switch {
-		case i == len(a):
-			ok = j == len(b) || below && (b[j] == '/' || j > 0 && b[j-1] == '/' || j == 0)
-		case a[i] == tokDirs:
-			ok = at(i+1, j)
-			for k := j; k < len(b) && !ok; k++ {
-				ok = (b[k] == '/' || b[k] == tokDirs) && at(i+1, k+1)
-			}
-		case a[i] == tokAny:
-			ok = at(i+1, j) || j < len(b) && at(i, j+1)
-		case a[i] == tokName:
-			ok = at(i+1, j) || j < len(b) && b[j] != '/' && b[j] != tokAny && b[j] != tokDirs && at(i, j+1)
-		case j == len(b):
-		case a[i] == tokChar:
-			ok = b[j] != '/' && (b[j] > tokChar || b[j] == tokChar) && at(i+1, j+1)
-		default:
-			ok = a[i] == b[j] && at(i+1, j+1)
-		}
-		memo[key] = ok
-		return ok
+	return (&covering{a: a, b: b, below: below, memo: map[[2]int]bool{}}).from(0, 0)
+}
+
+// A covering compares two globs; memo keeps its answers by places in both.
+type covering struct {
+	a, b  []byte
+	below bool
+	memo  map[[2]int]bool
+}
+
+// from is [covers] for the rest of a from i on and that of b from j on.
+func (c *covering) from(i, j int) bool {
+	key := [2]int{i, j}
+	ok, done := c.memo[key]
+	if !done {
+		c.memo[key] = false
+		ok = c.compare(i, j)
+		c.memo[key] = ok
 	}
-	return at(0, 0)
+	return ok
+}
+
+func (c *covering) compare(i, j int) bool {
+	if i == len(c.a) {
+		return j == len(c.b) || c.below && (j == 0 || c.b[j] == '/' || c.b[j-1] == '/')
+	}
+	switch c.a[i] {
+	case tokDirs:
+		ok := c.from(i+1, j)
+		for k := j; k < len(c.b) && !ok; k++ {
+			ok = (c.b[k] == '/' || c.b[k] == tokDirs) && c.from(i+1, k+1)
+		}
+		return ok
+	case tokAny:
+		return c.from(i+1, j) || j < len(c.b) && c.from(i, j+1)
+	case tokName:
+		return c.from(i+1, j) || j < len(c.b) && bytes.IndexByte([]byte{'/', tokAny, tokDirs}, c.b[j]) < 0 && c.from(i, j+1)
+	case tokChar:
+		return j < len(c.b) && c.b[j] != '/' && c.b[j] >= tokChar && c.from(i+1, j+1)
+	}
+	return j < len(c.b) && c.a[i] == c.b[j] && c.from(i+1, j+1)
 }

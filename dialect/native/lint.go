@@ -23,7 +23,10 @@ func (d Dialect) Lint(in *dialect.Input, _ *obstat.Program) (out obstat.Errors) 
 		l.file(&in.Files[i])
 	}
 	for _, r := range l.rules {
-		if r.verdict != obstat.Allow || len(r.examples) < minExamples || r.s == nil || !slices.Contains(r.s.verbs, "run") || len(r.s.targets) != 1 || r.s.targets[0].exactly {
+		if r.verdict != obstat.Allow || len(r.examples) < minExamples || r.s == nil {
+			continue
+		}
+		if !slices.Contains(r.s.verbs, "run") || len(r.s.targets) != 1 || r.s.targets[0].exactly {
 			continue
 		}
 		start := strings.Fields(r.examples[0].Str)
@@ -35,8 +38,10 @@ func (d Dialect) Lint(in *dialect.Input, _ *obstat.Program) (out obstat.Errors) 
 			}
 			start = start[:same]
 		}
-		if said := len(strings.Fields(r.s.targets[0].text)); len(start) > said && strings.HasPrefix(strings.Join(start, " "), r.s.targets[0].text) {
-			out = append(out, &obstat.Error{Code: obstat.CodeRisky, Pos: r.pos, Warning: true, Msg: fmt.Sprintf("the rule is wider than its examples, which all start with %q", strings.Join(start, " ")),
+		said := r.s.targets[0].text
+		if len(start) > len(strings.Fields(said)) && strings.HasPrefix(strings.Join(start, " "), said) {
+			out = append(out, &obstat.Error{Code: obstat.CodeRisky, Pos: r.pos, Warning: true,
+				Msg:  fmt.Sprintf("the rule is wider than its examples, which all start with %q", strings.Join(start, " ")),
 				Hint: "write `run " + strings.Join(start, " ") + "`, or add an example of what else is meant"})
 		}
 	}

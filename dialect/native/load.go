@@ -136,7 +136,9 @@ func (l *loader) file(f *dialect.File) {
 		return
 	}
 	if !root.Is(tree.Object) {
-		l.r.Fail(root, obstat.CodeWrongType, "begin with `version: 1`, then `allow:`, `ask:` and `deny:`, each with a list of rules", "a policy is an object, not %s", root.Kind)
+		l.r.Fail(root, obstat.CodeWrongType,
+			"begin with `version: 1`, then `allow:`, `ask:` and `deny:`, each with a list of rules",
+			"a policy is an object, not %s", root.Kind)
 		return
 	}
 	l.fields(root, fileFields)
@@ -148,7 +150,8 @@ func (l *loader) file(f *dialect.File) {
 	case o.Str == "deny":
 		l.deny = true
 	default:
-		l.r.Fail(o, obstat.CodeBadValue, hintFor(`"otherwise"`), "what no rule is about can be asked about or denied, not %q", o.Str)
+		l.r.Fail(o, obstat.CodeBadValue, hintFor(`"otherwise"`),
+			"what no rule is about can be asked about or denied, not %q", o.Str)
 	}
 	l.readServer(root.Get("server"))
 	l.readConfine(root.Get("confine"), f.Layer)
@@ -160,7 +163,8 @@ func (l *loader) file(f *dialect.File) {
 		}
 		for _, n := range m.Value.Elems {
 			if len(l.rules) == maxRules {
-				l.r.Fail(n, obstat.CodeTooLarge, "a rule for a place or a pattern takes the place of many", "more than %d rules", maxRules)
+				l.r.Fail(n, obstat.CodeTooLarge, "a rule for a place or a pattern takes the place of many", "more than %d rules",
+					maxRules)
 				return
 			}
 			l.rule(obstat.Verdict(v), f, n)
@@ -205,12 +209,15 @@ func (l *loader) readPlaces(n *tree.Node) {
 		case !isName(m.Key):
 			l.r.Fail(at, obstat.CodeBadValue, "a place's name is small letters, digits and -", "%q cannot name a place", m.Key)
 			continue
-		case m.Key != placeSecrets && (slices.Contains(builtinPlaces, m.Key) || slices.Contains(anything, m.Key) || m.Key == "outside" || m.Key == "exactly"):
-			l.r.Fail(at, obstat.CodeConflict, "give it another name; only `secrets` can be extended", "%s means something already", m.Key)
+		case m.Key != placeSecrets && isWord(m.Key):
+			l.r.Fail(at, obstat.CodeConflict, "give it another name; only `secrets` can be extended",
+				"%s means something already", m.Key)
 			continue
 		}
-		if !m.Value.Is(tree.Array) || slices.ContainsFunc(m.Value.Elems, func(e *tree.Node) bool { return !e.Is(tree.String) }) {
-			l.r.Fail(m.Value, obstat.CodeWrongType, "write `"+m.Key+": [dist/**, \"*.gen.go\"]`", "the place %q is a list of texts", m.Key)
+		noText := func(e *tree.Node) bool { return !e.Is(tree.String) }
+		if !m.Value.Is(tree.Array) || slices.ContainsFunc(m.Value.Elems, noText) {
+			l.r.Fail(m.Value, obstat.CodeWrongType, "write `"+m.Key+": [dist/**, \"*.gen.go\"]`",
+				"the place %q is a list of texts", m.Key)
 			continue
 		}
 		for _, e := range m.Value.Elems {
@@ -222,10 +229,17 @@ func (l *loader) readPlaces(n *tree.Node) {
 	}
 }
 
+// isWord tells whether a name means something in a sentence already.
+func isWord(name string) bool {
+	return slices.Contains(builtinPlaces, name) || slices.Contains(anything, name) ||
+		name == "outside" || name == "exactly"
+}
+
 // member tells what is wrong with a member of a place that paths can be checked for at once.
 func (l *loader) member(name string, e *tree.Node) *mistake {
 	if l.places[e.Str] != nil && !slices.Contains(builtinPlaces, e.Str) {
-		return &mistake{msg: fmt.Sprintf("the place %q cannot hold the place %q", name, e.Str), hint: "list its members, or name both places in the rule"}
+		return &mistake{msg: fmt.Sprintf("the place %q cannot hold the place %q", name, e.Str),
+			hint: "list its members, or name both places in the rule"}
 	}
 	if name == placeSecrets {
 		if _, why := newGlob(e.Str); why != "" {
@@ -254,7 +268,9 @@ func (l *loader) rule(v obstat.Verdict, f *dialect.File, n *tree.Node) {
 		}
 		l.details(r, n)
 	case !n.Is(tree.String):
-		l.r.Fail(n, obstat.CodeWrongType, "write `- read workspace`, or an object with the key `rule`; a text with `: ` in it needs quotes", "a rule is a sentence, not %s", n.Kind)
+		l.r.Fail(n, obstat.CodeWrongType,
+			"write `- read workspace`, or an object with the key `rule`; a text with `: ` in it needs quotes",
+			"a rule is a sentence, not %s", n.Kind)
 		return
 	}
 	r.pos = l.r.Pos(r.node)
@@ -285,7 +301,8 @@ func (l *loader) resolve(s *sentence) (targets, except []target, bad []mistake) 
 	if len(s.verbs) > 1 {
 		for _, v := range s.verbs {
 			if onPaths(v) != onPaths(s.verbs[0]) || !onPaths(v) {
-				return nil, nil, []mistake{{0, fmt.Sprintf("%s and %s have different kinds of targets", s.verbs[0], v), "write a rule for each"}}
+				return nil, nil, []mistake{{0, fmt.Sprintf("%s and %s have different kinds of targets", s.verbs[0], v),
+					"write a rule for each"}}
 			}
 		}
 	}
@@ -318,7 +335,8 @@ func narrower(targets []target, e *target) *mistake {
 		case e.kind != everything && t.contains(e) && !e.contains(t):
 			return nil
 		case e.kind == everything || e.contains(t):
-			return &mistake{e.at, fmt.Sprintf("except %s leaves nothing of %s", e.text, t.text), "take the rule out, or leave out less"}
+			return &mistake{e.at, fmt.Sprintf("except %s leaves nothing of %s", e.text, t.text),
+				"take the rule out, or leave out less"}
 		}
 	}
 	hint := "leave out a part of it"
@@ -344,7 +362,8 @@ func (s *sentence) tools(allow bool) obstat.Text {
 // compile makes the engine's rules of a rule: one for each target.
 func (r *rule) compile() (out []obstat.Rule) {
 	allow := r.verdict == obstat.Allow
-	base := obstat.Rule{ID: r.name, Tool: r.s.tools(allow), Verdict: r.verdict, If: r.conds, Except: r.excepts(allow), Over: r.over,
+	base := obstat.Rule{ID: r.name, Tool: r.s.tools(allow), Verdict: r.verdict, If: r.conds, Except: r.excepts(allow),
+		Over:   r.over,
 		Source: strings.Join(strings.Fields(r.node.Str), " "), Layer: r.file.Layer, Reason: r.reason, Pos: r.pos}
 	for i := range r.targets {
 		m := r.targets[i].match(allow)
@@ -357,7 +376,8 @@ func (r *rule) compile() (out []obstat.Rule) {
 		case allow && (verb == "run" || verb == "tool"):
 			// It speaks for all that the command, or the tool, does.
 			if one.Tool = (obstat.Text{}); m.field == "" {
-				one.Field, one.Pattern = map[string]string{"run": fieldCommand, "tool": fieldTool}[verb], obstat.Text{Flavour: pattern.Fnmatch, Text: "*"}
+				one.Field, one.Pattern = map[string]string{"run": fieldCommand,
+					"tool": fieldTool}[verb], obstat.Text{Flavour: pattern.Fnmatch, Text: "*"}
 			}
 		}
 		out = append(out, one)

@@ -170,10 +170,13 @@ func (l *loader) program() *obstat.Program {
 		obstat.Match{Name: "programs", Rules: listCommands},
 		obstat.Match{Name: "known effects", Rules: listSeen},
 	}
+	known := obstat.Rule{Field: fieldKnown, Pattern: obstat.Is("yes"), Verdict: obstat.Allow, Over: obstat.OverParts,
+		Source: ByEffects, Layer: "built in", Reason: "all that it does is known and is judged by itself"}
 	p := &obstat.Program{Dialect: Name, Mode: modeDefault, View: viewName, Pipelines: map[obstat.Mode]obstat.Pipeline{},
-		Rules: map[string][]obstat.Rule{"deny": {}, "ask": {}, listAllow: {}, listMaybe: {}, listLeft: {settings()}, listCommands: {}, listSeen: {{Field: fieldKnown, Pattern: obstat.Is("yes"), Verdict: obstat.Allow, Over: obstat.OverParts,
-			Source: ByEffects, Layer: "built in", Reason: "all that it does is known and is judged by itself"}}},
-		Faces: map[string]obstat.Face{obstat.FaceRead: {Tool: "read", Field: fieldAbs}, obstat.FaceWrite: {Tool: "write", Field: fieldAbs},
+		Rules: map[string][]obstat.Rule{"deny": {}, "ask": {}, listAllow: {}, listMaybe: {}, listLeft: {settings()},
+			listCommands: {}, listSeen: {known}},
+		Faces: map[string]obstat.Face{obstat.FaceRead: {Tool: "read", Field: fieldAbs},
+			obstat.FaceWrite:  {Tool: "write", Field: fieldAbs},
 			obstat.FaceDelete: {Tool: "delete", Field: fieldAbs}}}
 	for _, r := range l.rules {
 		p.Rules[r.list()] = append(p.Rules[r.list()], r.out...)
@@ -198,6 +201,7 @@ func (l *loader) program() *obstat.Program {
 // settings asks about changes of what an agent or obstat is told by, which only a rule that names
 // them allows: `write settings`, `write .claude/commands`, `write anything`.
 func settings() obstat.Rule {
-	return obstat.Rule{Field: fieldGuarded, Pattern: obstat.Is("yes"), Verdict: obstat.Ask, Source: "settings", Layer: "built in",
+	return obstat.Rule{Field: fieldGuarded, Pattern: obstat.Is("yes"), Verdict: obstat.Ask, Source: "settings",
+		Layer:  "built in",
 		Reason: "what an agent may do is written there; a rule has to name it to allow this"}
 }

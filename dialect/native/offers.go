@@ -19,15 +19,19 @@ const maxOffers = 6
 
 // Offers proposes, for each thing that the call does and no rule speaks of, the sentence that is
 // just about it, and then one that is about a little more: `run npm run build`, `run npm run`.
-func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World, d *obstat.Decision) (out []obstat.Offer) {
+func (Dialect) Offers(
+	l *dialect.Loaded, call *obstat.Call, world obstat.World, d *obstat.Decision,
+) (out []obstat.Offer) {
 	if d.Safety || len(call.Subjects) > 0 || len(d.Faults) > 0 {
 		return nil
 	}
-	a := effect.Analyze(&effect.Request{Tool: call.Tool, Input: call.Input, Options: effect.Options{Dir: call.Dir, Roots: call.Workspace(), FS: world}})
+	a := effect.Analyze(&effect.Request{Tool: call.Tool, Input: call.Input,
+		Options: effect.Options{Dir: call.Dir, Roots: call.Workspace(), FS: world}})
 	o := &offering{call: call, world: world, a: a}
 	o.sentences()
 	for _, text := range o.out {
-		if r, list, ok := Sentence(text); ok && !slices.ContainsFunc(out, func(have obstat.Offer) bool { return have.Text == text }) {
+		said := func(have obstat.Offer) bool { return have.Text == text }
+		if r, list, ok := Sentence(text); ok && !slices.ContainsFunc(out, said) {
 			out = append(out, obstat.Offer{Rule: r, List: list, Scope: "always", Text: text})
 		}
 	}
@@ -90,7 +94,9 @@ func (o *offering) told(i int) bool {
 	for j := range o.a.Effects {
 		switch e := &o.a.Effects[j]; {
 		case e.Command != i || e.Kind == effect.Run:
-		case e.Kind == effect.Code, e.Kind == effect.System, e.Unnamed, e.Where != "", e.Kind == effect.Connect && e.Host == "" && !connects(o.a, e):
+		case e.Kind == effect.Code, e.Kind == effect.System, e.Unnamed, e.Where != "":
+			return false
+		case e.Kind == effect.Connect && e.Host == "" && !connects(o.a, e):
 			return false
 		}
 	}
@@ -105,7 +111,9 @@ func (o *offering) say(sentence string) {
 
 // groups are subcommands that say nothing without the next word: `npm run env` runs anything, and
 // `docker compose down` is not `docker compose logs`.
-const groups = "bisect buildx compose config container env exec image lfs mod network pip pr issue release remote repo run run-script s3 secret service stack stash submodule system task tool volume workflow workspace worktree"
+const groups = `bisect buildx compose config container env exec image lfs mod network pip pr issue release
+	remote repo run run-script s3 secret service stack stash submodule system task tool volume workflow
+	workspace worktree`
 
 // command proposes a command with further arguments, its first words, or the very command where more
 // would hand out a shell.
@@ -162,7 +170,8 @@ func (o *offering) effect(e *effect.Effect) {
 			return
 		}
 		o.say(verb + " " + at)
-		if dir := o.spell(pathpkg.Dir(e.Path)); e.Kind == effect.Read && dir != "" && len(strings.Split(pathpkg.Dir(e.Path), "/")) > 2 {
+		in := pathpkg.Dir(e.Path)
+		if dir := o.spell(in); e.Kind == effect.Read && dir != "" && strings.Count(in, "/") > 1 {
 			o.say(verb + " " + dir)
 		}
 	}
@@ -216,7 +225,8 @@ func (Dialect) RuleFor(_ *dialect.Loaded, kind, target, anchor string) (obstat.O
 		target = quotedCommand(target)
 	} else if kind != obstat.FaceConnect {
 		dir, ending, _ := strings.Cut(target, dialect.AnyBelow)
-		if target = (&offering{call: &obstat.Call{Project: anchor}}).spell(dir); target == "" || ending != "" && strings.HasSuffix(target, `"`) {
+		target = (&offering{call: &obstat.Call{Project: anchor}}).spell(dir)
+		if target == "" || ending != "" && strings.HasSuffix(target, `"`) {
 			return obstat.Offer{}, false
 		}
 		if ending != "" {

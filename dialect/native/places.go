@@ -11,61 +11,80 @@ import (
 
 // subjects says a set of paths in every way that a rule may name it.
 func (w *callWalk) subjects(verb string, set paths.Set, e *effect.Effect, hidden bool) []obstat.Subject {
-	out := make([]obstat.Subject, 0, 8)
-	say := func(field, text string) { out = append(out, obstat.Subject{Field: field, Text: text}) }
-	text := set.Text
-	say(fieldAbs, text)
+	said := make(saying, 0, 8)
+	said.add(fieldAbs, set.Text)
 	t := w.tops()
-	for _, dir := range t.anchors {
-		if rel, ok := from(dir, text); ok {
-			say(fieldPath, rel)
-		}
-	}
-	for i := range t.homes {
-		if rel, ok := from(t.homes[i], text); ok {
-			say(fieldHome, rel)
-		}
-	}
+	said.from(fieldPath, t.anchors, set.Text)
+	said.from(fieldHome, t.homes, set.Text)
 	if hidden {
 		for _, p := range builtinPlaces {
-			say(fieldMaybe, p)
+			said.add(fieldMaybe, p)
 		}
-		return out
+		return said
 	}
-	switch {
-	case verb != "read" && contains(t.roots, text) && e != nil && !e.Recursive && !e.Target().Below:
-		// The directory itself, `chmod 000 .`, is not something in it.
-	case t.inside(set):
-		say(fieldPlace, placeWorkspace)
-	case t.meets(set):
-		say(fieldMaybe, placeWorkspace)
-		say(fieldMaybe, placeOutside)
-	default:
-		say(fieldPlace, placeOutside)
+	if verb == "read" || e == nil || !t.isRoot(set, e) { // `chmod 000 .` is about no file in the workspace
+		said.workspace(t, set)
 	}
 	if e != nil && e.Moved() && t.inside(set) && w.stays(e) {
-		say(fieldPlace, placeMoved)
+		said.add(fieldPlace, placeMoved)
 	}
 	if holds(t.homes, set) {
-		say(fieldPlace, placeHome)
+		said.add(fieldPlace, placeHome)
 	}
 	if holds(tempDirs, set) {
-		say(fieldPlace, placeTemp)
+		said.add(fieldPlace, placeTemp)
 	}
+	said.listed(verb, set.Text, e)
+	return said
+}
+
+// isRoot tells whether an effect is on a root of the workspace alone, not on files in it.
+func (t *tops) isRoot(set paths.Set, e *effect.Effect) bool {
+	return contains(t.roots, set.Text) && !e.Recursive && !e.Target().Below
+}
+
+// A saying collects the subjects of a set of paths.
+type saying []obstat.Subject
+
+func (s *saying) add(field, text string) { *s = append(*s, obstat.Subject{Field: field, Text: text}) }
+
+// from adds a path as it is written from each of some directories.
+func (s *saying) from(field string, dirs []string, text string) {
+	for _, dir := range dirs {
+		if rel, ok := from(dir, text); ok {
+			s.add(field, rel)
+		}
+	}
+}
+
+// workspace adds whether a set lies in the workspace; one that may lie in it may lie outside, too.
+func (s *saying) workspace(t *tops, set paths.Set) {
+	switch {
+	case t.inside(set):
+		s.add(fieldPlace, placeWorkspace)
+	case t.meets(set):
+		s.add(fieldMaybe, placeWorkspace)
+		s.add(fieldMaybe, placeOutside)
+	default:
+		s.add(fieldPlace, placeOutside)
+	}
+}
+
+// listed adds the places that the table of sensitive paths knows.
+func (s *saying) listed(verb, text string, e *effect.Effect) {
 	entry, listed := paths.Sensitive(text)
 	if listed && (entry.Class == "agent-settings" || entry.Class == "obstat") {
-		say(fieldPlace, placeSettings)
+		s.add(fieldPlace, placeSettings)
 		if verb != "read" {
-			say(fieldGuarded, "yes")
+			s.add(fieldGuarded, "yes")
 		}
 	}
 	switch {
 	case e != nil && e.Secret || listed && entry.Secret:
-		say(fieldPlace, placeSecrets)
+		s.add(fieldPlace, placeSecrets)
 	case e != nil && e.Command >= 0 && strings.HasSuffix(text, everyFile) && !e.VisibleOnly():
-		say(fieldMaybe, placeSecrets) // those of a project lie at its top
+		s.add(fieldMaybe, placeSecrets) // those of a project lie at its top
 	}
-	return out
 }
 
 // moving returns the move that a file is deleted by, nil where something else may delete it, too: in
@@ -80,10 +99,14 @@ func (w *callWalk) moving(verb, p, real string) (move *effect.Effect) {
 		if e.Kind != effect.Delete {
 			continue
 		}
-		if set, at := e.Target(), e.RealTarget(); !e.Moved() && (set.IsZero() || set.Has(p) || set.Has(real) || at.Has(p) || at.Has(real)) {
+		set, at := e.Target(), e.RealTarget()
+		switch {
+		case e.Moved():
+			if set.Has(p) || at.Has(real) {
+				move = e
+			}
+		case set.IsZero() || set.Has(p) || set.Has(real) || at.Has(p) || at.Has(real):
 			return nil
-		} else if e.Moved() && (set.Has(p) || at.Has(real)) {
-			move = e
 		}
 	}
 	return move

@@ -57,8 +57,10 @@ func possible(conds []obstat.Cond) bool {
 func fits(c *obstat.Cond, value string) bool {
 	return slices.ContainsFunc(c.Any, func(t obstat.Text) bool {
 		text := value
-		if n, problems := jsonx.Parse([]byte(value), jsonx.Options{}); t.Flavour != pattern.JSON && len(problems) == 0 && n.Str != "" {
-			text = n.Str
+		if t.Flavour != pattern.JSON {
+			if n, problems := jsonx.Parse([]byte(value), jsonx.Options{}); len(problems) == 0 && n.Str != "" {
+				text = n.Str
+			}
 		}
 		p, err := pattern.Compile(t.Flavour, t.Text)
 		if err != nil {

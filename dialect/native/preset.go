@@ -63,7 +63,8 @@ func (Builtin) Library() *obstat.Library { return Dialect{}.Library() }
 // Load returns the built-in Program and ignores the files. What no rule is about it asks about, and
 // says that there is no policy.
 func (Builtin) Load(*dialect.Input) (*obstat.Program, obstat.Errors) {
-	p, errs := Dialect{}.Load(&dialect.Input{Files: []dialect.File{{Name: "built in", Layer: "built in", Data: []byte(balanced)}}})
+	p, errs := Dialect{}.Load(&dialect.Input{Files: []dialect.File{{Name: "built in", Layer: "built in",
+		Data: []byte(balanced)}}})
 	if p == nil {
 		return nil, errs
 	}
@@ -78,7 +79,8 @@ func (Builtin) Load(*dialect.Input) (*obstat.Program, obstat.Errors) {
 	}
 	const rest = "rest"
 	p.Rules[rest] = []obstat.Rule{{Verdict: obstat.Ask, Source: "built-in policy", Layer: "built in",
-		Reason: "no policy says more; working in the workspace is allowed and the rest is asked about, and `obstat init` writes a policy"}}
+		Reason: "no policy says more; working in the workspace is allowed and the rest is asked about, " +
+			"and `obstat init` writes a policy"}}
 	for mode, pl := range p.Pipelines {
 		pl.Stages = append(pl.Stages, obstat.Match{Name: "everything else", Rules: rest})
 		p.Pipelines[mode] = pl

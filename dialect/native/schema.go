@@ -10,18 +10,29 @@ import (
 // Schema returns a JSON Schema of obstat.yaml, for editors that complete and check keys. It is made of
 // the tables that files are read by; what a sentence says is checked when a file is loaded.
 func Schema() ([]byte, error) {
-	sentence := jsonx.Object{{Key: "type", Value: "string"}, {Key: "pattern", Value: `^\s*(` + strings.Join(verbs[:], "|") + `)(\s|,|$)`},
+	sentence := jsonx.Object{{Key: "type", Value: "string"},
+		{Key: "pattern", Value: `^\s*(` + strings.Join(verbs[:], "|") + `)(\s|,|$)`},
 		{Key: "description", Value: "VERB TARGET, TARGET except TARGET: read workspace except secrets"}}
-	rule := object(ruleFields, map[string]any{"rule": sentence, "when": object(whenFields(), nil), "examples": jsonx.Object{{Key: "type", Value: "array"},
-		{Key: "items", Value: jsonx.Object{{Key: "anyOf", Value: []any{jsonx.Object{{Key: "type", Value: "string"}}, object(exampleFields, nil)}}}}}})
-	list := jsonx.Object{{Key: "type", Value: []any{"array", "null"}}, {Key: "items", Value: jsonx.Object{{Key: "anyOf", Value: []any{sentence, rule}}}}}
-	texts := jsonx.Object{{Key: "type", Value: "array"}, {Key: "items", Value: jsonx.Object{{Key: "type", Value: "string"}}}}
+	rule := object(ruleFields, map[string]any{"rule": sentence, "when": object(whenFields(), nil),
+		"examples": jsonx.Object{{Key: "type", Value: "array"},
+			{Key: "items", Value: jsonx.Object{{Key: "anyOf",
+				Value: []any{jsonx.Object{{Key: "type", Value: "string"}}, object(exampleFields, nil)}}}}}})
+	list := jsonx.Object{{Key: "type", Value: []any{"array", "null"}},
+		{Key: "items", Value: jsonx.Object{{Key: "anyOf", Value: []any{sentence, rule}}}}}
+	texts := jsonx.Object{{Key: "type", Value: "array"},
+		{Key: "items", Value: jsonx.Object{{Key: "type", Value: "string"}}}}
 	words := jsonx.Object{{Key: "type", Value: "string"}, {Key: "pattern", Value: "^(code|always|off)$"}}
 	confine := jsonx.Object{{Key: "anyOf", Value: []any{words, object(confineFields, map[string]any{"run": words})}},
 		{Key: "description", Value: confineHint}}
-	root := object(fileFields, map[string]any{"confine": confine, "version": jsonx.Object{{Key: "const", Value: 1}}, "otherwise": jsonx.Object{{Key: "type", Value: "string"}, {Key: "pattern", Value: "^(ask|deny)$"}}, "allow": list, "ask": list, "deny": list,
-		"places": jsonx.Object{{Key: "type", Value: "object"}, {Key: "additionalProperties", Value: texts}}})
-	head := jsonx.Object{{Key: "$schema", Value: "https://json-schema.org/draft/2020-12/schema"}, {Key: "title", Value: "obstat.yaml: what an agent may do"}}
+	root := object(fileFields, map[string]any{
+		"confine":   confine,
+		"version":   jsonx.Object{{Key: "const", Value: 1}},
+		"otherwise": jsonx.Object{{Key: "type", Value: "string"}, {Key: "pattern", Value: "^(ask|deny)$"}},
+		"allow":     list, "ask": list, "deny": list,
+		"places": jsonx.Object{{Key: "type", Value: "object"}, {Key: "additionalProperties", Value: texts}},
+	})
+	head := jsonx.Object{{Key: "$schema", Value: "https://json-schema.org/draft/2020-12/schema"},
+		{Key: "title", Value: "obstat.yaml: what an agent may do"}}
 	return jsonx.Marshal(append(head, root...))
 }
 
@@ -39,7 +50,8 @@ func object(fields []tree.Field, special map[string]any) jsonx.Object {
 			required = append(required, f.Name)
 		}
 	}
-	out := jsonx.Object{{Key: "type", Value: "object"}, {Key: "additionalProperties", Value: false}, {Key: "properties", Value: props}}
+	out := jsonx.Object{{Key: "type", Value: "object"}, {Key: "additionalProperties", Value: false},
+		{Key: "properties", Value: props}}
 	if required != nil {
 		out = append(out, jsonx.Field{Key: "required", Value: required})
 	}
@@ -48,7 +60,8 @@ func object(fields []tree.Field, special map[string]any) jsonx.Object {
 
 // plainSchema is the schema of a key's kinds, with the hint that a mistake there gets.
 func plainSchema(f tree.Field) jsonx.Object {
-	names := map[tree.Kind]string{tree.String: "string", tree.Array: "array", tree.Object: "object", tree.Number: "number", tree.Bool: "boolean", tree.Null: "null"}
+	names := map[tree.Kind]string{tree.String: "string", tree.Array: "array", tree.Object: "object",
+		tree.Number: "number", tree.Bool: "boolean", tree.Null: "null"}
 	var types []any
 	for _, k := range f.Kinds {
 		types = append(types, names[k])

@@ -92,12 +92,13 @@ func word(text string, i int, where bool) (t token, end int, bad *mistake) {
 		case c == '"' || c == '\'':
 			n := strings.IndexByte(text[i+1:], c)
 			if n < 0 {
-				return t, i, &mistake{i, fmt.Sprintf("the quote %c is not closed", c), "close it, or write the character inside the other kind of quotes"}
+				return t, i, &mistake{i, fmt.Sprintf("the quote %c is not closed", c),
+					"close it, or write the character inside the other kind of quotes"}
 			}
 			b.WriteString(text[i+1 : i+1+n])
 			t.quoted = true
 			i += n + 1
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == ',' || where && (c == '[' && !strings.HasPrefix(text[i:], "[]") || c == ']' && text[i-1] != '['):
+		case strings.IndexByte(" \t\n\r,", c) >= 0, where && isBracket(text, i):
 			t.text = b.String()
 			return t, i, nil
 		default:
@@ -184,7 +185,8 @@ func (p *parser) sentence() *sentence {
 	}
 	s.targets = p.phrases()
 	if len(s.targets) == 0 && len(p.bad) == 0 && !slices.Contains(bare, s.verbs[len(s.verbs)-1]) {
-		p.fail(p.peek().at, "name a target: `"+s.verbs[0]+" "+sample(s.verbs[0])+"`, or `"+s.verbs[0]+" anything`", "%s what?", s.verbs[0])
+		p.fail(p.peek().at, "name a target: `"+s.verbs[0]+" "+sample(s.verbs[0])+"`, or `"+s.verbs[0]+" anything`",
+			"%s what?", s.verbs[0])
 	}
 	if p.take("except") {
 		at := p.peek().at
@@ -196,7 +198,8 @@ func (p *parser) sentence() *sentence {
 		p.predicates(s)
 	}
 	if !p.done() && len(p.bad) == 0 {
-		p.fail(p.peek().at, "targets are separated by commas; then come `except` and `where`", "%q is one word too many", p.peek().text)
+		p.fail(p.peek().at, "targets are separated by commas; then come `except` and `where`", "%q is one word too many",
+			p.peek().text)
 	}
 	return s
 }
@@ -311,4 +314,16 @@ func (p *parser) values(pr *predicate) {
 	if list && !p.take("]") {
 		p.fail(p.peek().at, "close the list with ]", "the list is not closed")
 	}
+}
+
+// isBracket tells whether a character opens or closes a list, as of `in [a, b]`; the brackets of
+// `rows[]` do not.
+func isBracket(text string, i int) bool {
+	switch text[i] {
+	case '[':
+		return !strings.HasPrefix(text[i:], "[]")
+	case ']':
+		return text[i-1] != '['
+	}
+	return false
 }

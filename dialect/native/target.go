@@ -40,7 +40,8 @@ const (
 	placeMoved     = "moved"    // a file of the workspace that stays in it under another name
 )
 
-var builtinPlaces = []string{placeWorkspace, placeOutside, placeHome, placeTemp, placeSecrets, placeSettings, placeMoved}
+var builtinPlaces = []string{placeWorkspace, placeOutside, placeHome, placeTemp, placeSecrets, placeSettings,
+	placeMoved}
 
 // anything are the words for every target.
 var anything = []string{"anything", "anywhere", "everything"}
@@ -93,14 +94,16 @@ func (l *loader) targets(verb string, ph phrase) (out []target, bad *mistake) {
 	case "run":
 		t.kind, t.words = command, tokenize(strings.Join(strings.Fields(ph.text), " "))
 		if strings.TrimSpace(ph.text) == "" || ph.text[0] == '-' {
-			return nil, &mistake{ph.at, fmt.Sprintf("%q names no program", ph.text), "a command begins with its program: `git push`"}
+			return nil, &mistake{ph.at, fmt.Sprintf("%q names no program", ph.text),
+				"a command begins with its program: `git push`"}
 		}
 	case "connect":
 		return l.host(t)
 	case "tool":
 		t.kind, t.words = toolName, tokenize(ph.text)
 		if strings.ContainsAny(ph.text, " ()") {
-			return nil, &mistake{ph.at, fmt.Sprintf("%q is not the name of a tool", ph.text), "a tool's name is one word; conditions on its input come behind `where`"}
+			return nil, &mistake{ph.at, fmt.Sprintf("%q is not the name of a tool", ph.text),
+				"a tool's name is one word; conditions on its input come behind `where`"}
 		}
 	default:
 		return l.path(t, ph)
@@ -112,7 +115,8 @@ func (l *loader) targets(verb string, ph phrase) (out []target, bad *mistake) {
 func (l *loader) host(t target) ([]target, *mistake) {
 	name := strings.ToLower(strings.TrimSuffix(t.text, "."))
 	if strings.ContainsAny(name, "/@ ") || strings.Contains(name, ":") && net.ParseIP(name) == nil {
-		return nil, &mistake{t.at, fmt.Sprintf("%q is not a host", t.text), "write the name alone, without scheme, port and path: `connect api.example.com`"}
+		return nil, &mistake{t.at, fmt.Sprintf("%q is not a host", t.text),
+			"write the name alone, without scheme, port and path: `connect api.example.com`"}
 	}
 	t.kind, t.words = host, tokenize(name)
 	return []target{t}, nil
@@ -138,12 +142,14 @@ func (l *loader) path(t target, ph phrase) ([]target, *mistake) {
 	}
 	if known := append(slices.Clone(builtinPlaces), l.placeNames()...); !ph.quoted && isName(ph.text) {
 		if near := dialect.Near(ph.text, known...); near != "" {
-			return nil, &mistake{ph.at, fmt.Sprintf("there is no place %q", ph.text), near + " A file of that name is ./" + ph.text}
+			return nil, &mistake{ph.at, fmt.Sprintf("there is no place %q", ph.text),
+				near + " A file of that name is ./" + ph.text}
 		}
 	}
 	g, why := newGlob(ph.text)
 	if why != "" {
-		return nil, &mistake{ph.at, fmt.Sprintf("%q: %s", ph.text, why), "`src/**`, `*.pem`, `/etc/hosts` and `~/notes` are paths"}
+		return nil, &mistake{ph.at, fmt.Sprintf("%q: %s", ph.text, why),
+			"`src/**`, `*.pem`, `/etc/hosts` and `~/notes` are paths"}
 	}
 	t.kind, t.glob = path, g
 	return []target{t}, nil
@@ -256,7 +262,11 @@ func (t *target) contains(o *target) bool {
 	case t.kind != o.kind:
 		return false
 	case t.kind == command:
-		return covers(t.words, o.words, false) && !t.exactly || !t.exactly && covers(append(slices.Clone(t.words), ' ', tokAny), anyStar(o.words), false)
+		if t.exactly {
+			return false
+		}
+		more := append(slices.Clone(t.words), ' ', tokAny)
+		return covers(t.words, o.words, false) || covers(more, anyStar(o.words), false)
 	}
 	return covers(anyStar(t.words), anyStar(o.words), false)
 }
@@ -278,7 +288,10 @@ func byTable(place string) bool { return place == placeSecrets || place == place
 // holds tells whether a place certainly holds o. Secrets in an exception are those in the place.
 func (t *target) holds(o *target) bool {
 	if o.kind == place {
-		return o.place == t.place || byTable(o.place) && !byTable(t.place) || t.place == placeOutside && (o.place == placeTemp || o.place == placeHome)
+		if t.place == placeOutside && (o.place == placeTemp || o.place == placeHome) {
+			return true
+		}
+		return o.place == t.place || byTable(o.place) && !byTable(t.place)
 	}
 	switch t.place {
 	case placeWorkspace, placeMoved:
@@ -288,7 +301,8 @@ func (t *target) holds(o *target) bool {
 	case placeHome:
 		return o.glob.base == fieldHome
 	case placeTemp:
-		return o.glob.base == fieldAbs && slices.ContainsFunc(tempDirs, func(dir string) bool { return strings.HasPrefix(o.glob.text, dir+"/") })
+		return o.glob.base == fieldAbs &&
+			slices.ContainsFunc(tempDirs, func(dir string) bool { return strings.HasPrefix(o.glob.text, dir+"/") })
 	}
 	return len(o.glob.tokens) > 0 && string(o.glob.tokens) != string(tokAny) // those of the table that are called so
 }

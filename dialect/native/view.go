@@ -56,7 +56,8 @@ func (view) Questions(f *obstat.Facts) ([]obstat.Question, error) {
 	if !t.Shell() {
 		w.tool(&t, known)
 	} else if kind := w.kind(); kind != nil {
-		w.ask("tool", append(kind, obstat.Subject{Field: fieldKnown, Text: "yes"})...) // its commands are judged by themselves
+		w.ask("tool",
+			append(kind, obstat.Subject{Field: fieldKnown, Text: "yes"})...) // its commands are judged by themselves
 	}
 	for i := range w.a.Commands {
 		w.command(i)
@@ -112,7 +113,8 @@ func (w *callWalk) ask(tool string, subjects ...obstat.Subject) {
 		w.s.subjects, at = make([]obstat.Subject, 0, max(64, 2*cap(w.s.subjects), len(subjects))), 0
 	}
 	w.s.subjects = append(w.s.subjects, subjects...)
-	w.s.questions = append(w.s.questions, obstat.Question{Tool: tool, Subjects: w.s.subjects[at : at+len(subjects) : at+len(subjects)]})
+	w.s.questions = append(w.s.questions,
+		obstat.Question{Tool: tool, Subjects: w.s.subjects[at : at+len(subjects) : at+len(subjects)]})
 }
 
 // kind says which kind of tool is called, where a rule looks at that.
@@ -183,7 +185,8 @@ func (w *callWalk) gap(g *effect.Gap, t *effect.Tool) {
 	if g.Command >= 0 {
 		exact = w.a.Commands[g.Command].Text
 	}
-	subjects := []obstat.Subject{{Field: fieldCommand, Text: ""}, {Field: fieldSeen, Text: ""}, {Field: fieldExact, Text: exact}}
+	subjects := []obstat.Subject{{Field: fieldCommand, Text: ""}, {Field: fieldSeen, Text: ""},
+		{Field: fieldExact, Text: exact}}
 	if g.Kind == effect.ForeignShell || g.Kind == effect.Syntax {
 		for _, text := range pieces(w.a.Source) {
 			subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: text})
@@ -330,11 +333,11 @@ func (w *callWalk) set(verb string, set paths.Set, e *effect.Effect, by []obstat
 		w.ask(verb, append(w.subjects(verb, set, e, hidden), by...)...)
 	}
 	if below && !e.Tags.Has(effect.List) {
-		all := string(paths.AnyText)
-		if set.Text = strings.TrimSuffix(set.Text, "/") + "/"; w.tops().top(paths.Set{Text: or(strings.TrimSuffix(set.Text, "/"), "/")}) {
+		dir, all := strings.TrimSuffix(set.Text, "/"), string(paths.AnyText)
+		if w.tops().top(paths.Set{Text: or(dir, "/")}) {
 			all = everyFile
 		}
-		set.Text += all
+		set.Text = dir + "/" + all
 		w.ask(verb, append(w.subjects(verb, set, e, hidden), by...)...)
 	}
 }
@@ -377,7 +380,8 @@ func (view) File(f *obstat.Facts, tool, p, real string) ([]obstat.Question, bool
 
 // Begins asks about a command of which only the beginning is known.
 func (view) Begins(_ *obstat.Facts, prefix string) obstat.Question {
-	return obstat.Question{Tool: "run", Subjects: []obstat.Subject{{Field: fieldCommand, Text: prefix}, {Field: fieldSeen, Text: prefix}}}
+	return obstat.Question{Tool: "run",
+		Subjects: []obstat.Subject{{Field: fieldCommand, Text: prefix}, {Field: fieldSeen, Text: prefix}}}
 }
 
 // Outline returns the questions of any call to a tool.
@@ -397,9 +401,11 @@ func (view) Outline(tool string) []obstat.Question {
 	case isVerb(tool) && tool != "tool":
 		return []obstat.Question{of(tool, fieldCommand, fieldSeen, fieldHost)}
 	case t.Shell():
-		return []obstat.Question{{Tool: "tool", Subjects: []obstat.Subject{{Field: fieldKind, Text: "shell"}, {Field: fieldKnown, Text: "yes"}}}, of("run", fieldCommand, fieldSeen, fieldKind)}
+		return []obstat.Question{{Tool: "tool", Subjects: []obstat.Subject{{Field: fieldKind, Text: "shell"},
+			{Field: fieldKnown, Text: "yes"}}}, of("run", fieldCommand, fieldSeen, fieldKind)}
 	}
-	out := []obstat.Question{{Tool: "tool", Subjects: []obstat.Subject{{Field: fieldTool, Text: tool}, {Field: fieldKind, Text: effect.ToolKind(tool)}}}}
+	out := []obstat.Question{{Tool: "tool",
+		Subjects: []obstat.Subject{{Field: fieldTool, Text: tool}, {Field: fieldKind, Text: effect.ToolKind(tool)}}}}
 	switch {
 	case t.Canonical == "fetch" || t.Canonical == "search":
 		out = append(out, of("connect", fieldHost))

@@ -41,7 +41,8 @@ func (Dialect) Name() string { return "program" }
 // Info says where a project keeps a Program: where there is one, it decides for
 // every agent.
 func (Dialect) Info() dialect.Info {
-	return dialect.Info{Files: []string{"obstat.json", ".obstat/program.json"}, Default: "program.json", Agents: []string{"*"}}
+	return dialect.Info{Files: []string{"obstat.json", ".obstat/program.json"}, Default: "program.json",
+		Agents: []string{"*"}}
 }
 
 // Places returns the user's Program and the project's. A Program stands alone, so
@@ -87,8 +88,9 @@ func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
 // detectLarge looks only at the first key: a Program as it is printed starts
 // with its version, and a file of a hundred megabytes was printed.
 func detectLarge(data []byte) dialect.Confidence {
-	data = bytes.TrimLeft(data, " \t\r\n")
-	if rest, ok := bytes.CutPrefix(data, []byte("{")); ok && bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(`"obstat"`)) {
+	const blanks = " \t\r\n"
+	rest, ok := bytes.CutPrefix(bytes.TrimLeft(data, blanks), []byte("{"))
+	if ok && bytes.HasPrefix(bytes.TrimLeft(rest, blanks), []byte(`"obstat"`)) {
 		return dialect.Sure
 	}
 	return dialect.No
@@ -98,14 +100,16 @@ func detectLarge(data []byte) dialect.Confidence {
 func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 	var errs obstat.Errors
 	for _, f := range in.Files[min(1, len(in.Files)):] {
-		errs = append(errs, &obstat.Error{Code: obstat.CodeConflict, Pos: obstat.Pos{File: f.Name, Line: 1, Col: 1}, Msg: "a Program stands alone; it has no layers",
+		errs = append(errs, &obstat.Error{Code: obstat.CodeConflict, Pos: obstat.Pos{File: f.Name, Line: 1, Col: 1},
+			Msg:  "a Program stands alone; it has no layers",
 			Hint: "put the rules of both files into one"})
 	}
 	if len(in.Files) == 0 {
 		errs = append(errs, &obstat.Error{Code: obstat.CodeMissing, Msg: "no file to read a Program from"})
 	}
 	if len(in.Tools) > 0 {
-		errs = append(errs, &obstat.Error{Code: obstat.CodeConflict, Msg: fmt.Sprintf("a Program takes no tool declarations, and %d are given", len(in.Tools))})
+		errs = append(errs, &obstat.Error{Code: obstat.CodeConflict,
+			Msg: fmt.Sprintf("a Program takes no tool declarations, and %d are given", len(in.Tools))})
 	}
 	if len(errs) > 0 {
 		return nil, errs

@@ -80,8 +80,9 @@ func Compare(was, now *obstat.Policy, o *Options) *Report {
 	if o == nil {
 		o = &Options{}
 	}
-	c := &comparison{was: was, now: now, world: o.World, readable: o.Readable, left: cmp.Or(o.Limit, maxTried), regions: map[region]*Region{},
-		report: &Report{V: 1, Was: was.Digest(), Now: now.Digest(), Regions: []Region{}}}
+	c := &comparison{was: was, now: now, world: o.World, readable: o.Readable, left: cmp.Or(o.Limit, maxTried),
+		regions: map[region]*Region{},
+		report:  &Report{V: 1, Was: was.Digest(), Now: now.Digest(), Regions: []Region{}}}
 	if c.world == nil {
 		c.world = &obstat.Snapshot{HomeDir: Home}
 	}
@@ -215,7 +216,8 @@ func (c *comparison) decide(call *obstat.Call) {
 
 // file puts a call under its region.
 func (c *comparison) file(call *obstat.Call, a, b *obstat.Decision) {
-	key := region{was: a.Verdict, now: b.Verdict, wasOver: a.Over, nowOver: b.Over, other: call.Mode != "", wasRule: a.Stage, nowIs: b.Stage}
+	key := region{was: a.Verdict, now: b.Verdict, wasOver: a.Over, nowOver: b.Over, other: call.Mode != "",
+		wasRule: a.Stage, nowIs: b.Stage}
 	if c.readable {
 		t, _ := effect.Lookup(call.Tool)
 		key.kind = t.Canonical
@@ -261,7 +263,8 @@ func byOf(d *obstat.Decision) By {
 
 // smaller orders calls by how much there is to read of them, those of tools that agents have first.
 func smaller(a, b *obstat.Call) bool {
-	return cmp.Or(cmp.Compare(extras(a), extras(b)), cmp.Compare(len(a.Input), len(b.Input)), cmp.Compare(len(a.Tool), len(b.Tool)),
+	return cmp.Or(cmp.Compare(extras(a), extras(b)), cmp.Compare(len(a.Input), len(b.Input)),
+		cmp.Compare(len(a.Tool), len(b.Tool)),
 		cmp.Compare(string(a.Input), string(b.Input)), cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Mode, b.Mode)) < 0
 }
 

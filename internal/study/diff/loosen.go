@@ -52,7 +52,8 @@ func Loosened(d *Draft) []Region {
 			continue
 		}
 		a, b := was.Program(), d.Now.Program()
-		c := &comparison{was: was, now: d.Now, world: world, readable: a.Dialect != b.Dialect, left: cmp.Or(d.Limit, maxWitnesses), regions: regions,
+		c := &comparison{was: was, now: d.Now, world: world, readable: a.Dialect != b.Dialect,
+			left: cmp.Or(d.Limit, maxWitnesses), regions: regions,
 			report: &Report{}, draft: &full, modes: commonModes(a, b)}
 		newSearch(c).run()
 	}
@@ -85,7 +86,8 @@ func (c *comparison) at(call *obstat.Call) *obstat.Call {
 	}
 	in := *call
 	in.Dir, in.Roots = c.draft.Dir, []string{c.draft.Dir}
-	in.Input = bytes.ReplaceAll(bytes.ReplaceAll(in.Input, []byte(Dir), []byte(c.draft.Dir)), []byte(Home+"/"), []byte(cmp.Or(c.draft.Home, Home)+"/"))
+	in.Input = bytes.ReplaceAll(bytes.ReplaceAll(in.Input, []byte(Dir), []byte(c.draft.Dir)), []byte(Home+"/"),
+		[]byte(cmp.Or(c.draft.Home, Home)+"/"))
 	return &in
 }
 
@@ -116,7 +118,8 @@ func written(r *obstat.Rule) bool { return r != nil && r.Verdict != obstat.Allow
 
 // unreadable tells whether a call holds a text that no shell runs, such as one with an open quote.
 func unreadable(call *obstat.Call) bool {
-	a := effect.Analyze(&effect.Request{Tool: call.Tool, Input: call.Input, Options: effect.Options{Dir: call.Dir, Roots: call.Roots}})
+	a := effect.Analyze(&effect.Request{Tool: call.Tool, Input: call.Input,
+		Options: effect.Options{Dir: call.Dir, Roots: call.Roots}})
 	return slices.ContainsFunc(a.Gaps, func(g effect.Gap) bool { return g.Kind == effect.Syntax })
 }
 
@@ -165,7 +168,8 @@ func pairs(s *pattern.Sampling) (out []pattern.Sample) {
 			if n++; n > most {
 				return out
 			}
-			two := &pattern.Sampling{Patterns: []*pattern.Pattern{s.Patterns[i], s.Patterns[j]}, Of: []bool{true, false}, Before: []string{s.Before[i], s.Before[j]}, Within: s.Within, Limit: limit}
+			two := &pattern.Sampling{Patterns: []*pattern.Pattern{s.Patterns[i], s.Patterns[j]}, Of: []bool{true, false},
+				Before: []string{s.Before[i], s.Before[j]}, Within: s.Within, Limit: limit}
 			samples, _ := two.Samples()
 			for _, x := range samples {
 				out = append(out, pattern.Sample{Text: x.Text, Hits: hitsOf(s, x.Text)})

@@ -36,7 +36,8 @@ type rule struct {
 
 func newSearch(c *comparison) *search {
 	a, b := c.was.Program(), c.now.Program()
-	s := &search{comparison: c, patterns: map[obstat.Text]*pattern.Pattern{}, seen: map[string]bool{}, all: bare(a) != bare(b),
+	s := &search{comparison: c, patterns: map[obstat.Text]*pattern.Pattern{}, seen: map[string]bool{},
+		all:    bare(a) != bare(b),
 		groups: map[string]*group{}, same: map[string]*group{}, names: map[string]*name{}}
 	s.rules = merge(a, b)
 	if c.draft != nil {
@@ -315,7 +316,10 @@ func (s *search) named(tool string) *name {
 
 // alike tells whether a rule for one tool may be for the other.
 func (n *name) alike(o *name) bool {
-	return n.plain == o.plain || n.Canonical != "" && n.Canonical != "mcp" && (n.Canonical == o.Canonical || n.Write && o.Write)
+	if n.plain == o.plain {
+		return true
+	}
+	return n.Canonical != "" && n.Canonical != "mcp" && (n.Canonical == o.Canonical || n.Write && o.Write)
 }
 
 // A reader is a subject that a template leads to.
@@ -356,7 +360,8 @@ func (s *search) template(t *template) {
 				n, there := have[k]
 				if !there {
 					n, have[k] = len(sampling.Patterns), len(sampling.Patterns)
-					sampling.Patterns, sampling.Before, sampling.Of = append(sampling.Patterns, s.compiled(t)), append(sampling.Before, r.before), append(sampling.Of, false)
+					sampling.Patterns, sampling.Before, sampling.Of = append(sampling.Patterns,
+						s.compiled(t)), append(sampling.Before, r.before), append(sampling.Of, false)
 				}
 				sampling.Of[n] = sampling.Of[n] || at.changed
 			}

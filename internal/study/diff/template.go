@@ -45,7 +45,8 @@ func (k kind) endings() []string {
 func (k kind) usual() []string {
 	switch k {
 	case command:
-		return []string{"ls", "true", "x", "git status", "cat x", "touch x", "rm x", "rm -rf /", "cat /etc/passwd", "curl https://example.com", "sudo ls", "ls; x", "$x"}
+		return []string{"ls", "true", "x", "git status", "cat x", "touch x", "rm x", "rm -rf /", "cat /etc/passwd",
+			"curl https://example.com", "sudo ls", "ls; x", "$x"}
 	case file:
 		return []string{"x", "src/x", ".env", ".git/config", "x.txt", ".ssh/id_rsa", "tmp/x"}
 	case host:

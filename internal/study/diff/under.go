@@ -53,7 +53,8 @@ func (s *search) conditions() {
 		values[field] = s.values(field, of)
 	}
 	add := func(under setting) {
-		if len(under) > 0 && len(s.under) < maxUnder && !slices.ContainsFunc(s.under, func(o setting) bool { return maps.Equal(o, under) }) {
+		known := slices.ContainsFunc(s.under, func(o setting) bool { return maps.Equal(o, under) })
+		if len(under) > 0 && len(s.under) < maxUnder && !known {
 			s.under = append(s.under, under)
 		}
 	}
@@ -184,7 +185,8 @@ func bounds(t obstat.Text) []string {
 func times(conds []obstat.Cond) (out []value) {
 	add := func(t time.Time) { out = append(out, value{text: t.Format(time.RFC3339Nano)}) }
 	const week = 7
-	hours, ends := []time.Duration{12 * time.Hour}, []time.Time{time.Date(2000, 1, 3+week, 0, 0, 0, 0, time.UTC)} // a Monday
+	hours, ends := []time.Duration{12 * time.Hour}, []time.Time{time.Date(2000, 1, 3+week, 0, 0, 0, 0,
+		time.UTC)} // a Monday
 	for _, c := range conds {
 		for _, t := range c.Any {
 			for _, bound := range bounds(t) {
