@@ -244,9 +244,11 @@ func (v *viewer) lateSockets() {
 		}
 		if isDir(m.To) && unix.Access(m.To, unix.W_OK) == nil {
 			told = append(told, m.To)
-			v.gap("unix sockets made during the run below "+m.To,
-				"Landlock before ABI 9 does not cover them, and no layer lies there")
 		}
+	}
+	if own := told[len(systemTrees):]; len(own) > 0 {
+		v.gap("unix sockets made during the run below "+strings.Join(own, ", "),
+			"Landlock before ABI 9 does not cover them, and no layer lies there")
 	}
 }
 

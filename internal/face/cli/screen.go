@@ -92,6 +92,7 @@ func (s *screen) explanation(v *explain.View) {
 	}
 	s.text("why", v.Why)
 	s.would(v)
+	s.inside(v.Confined)
 	s.hidden(v)
 	s.walk(v)
 	s.changes(v)
@@ -179,6 +180,23 @@ func (s *screen) would(v *explain.View) {
 		texts = []string{"do nothing that is known of"}
 	}
 	s.joined("would", texts)
+}
+
+// inside writes the limits that the kernel holds a call to: "May write /p.", "Not enforced: ...". Long ones are
+// cut; `obstat run --explain` has them whole.
+func (s *screen) inside(c *obstat.Confined) {
+	if c == nil {
+		return
+	}
+	label := "inside"
+	for _, text := range c.Says {
+		text = visible(text)
+		if !s.whole {
+			text = clip(text, 2*s.room()-4)
+		}
+		s.text(label, text)
+		label = ""
+	}
 }
 
 // joined writes texts with a dot between them, breaking lines only there if
