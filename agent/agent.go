@@ -72,6 +72,12 @@ type wire struct {
 	mute string
 	// alters: changed arguments count without a decision beside them.
 	alters bool
+	// changes are the events, or events with a mode behind a colon, at which the changed text of a
+	// command was seen to run beside an allow: `PreToolUse`. Its own rules match that text alone.
+	changes string
+	// rulesBy are words of its command line, separated by blanks, that bring rules along:
+	// `--disallowedTools`.
+	rulesBy string
 	// unboxed are arguments, separated by blanks, by which a call asks to leave the agent's sandbox.
 	unboxed string
 }

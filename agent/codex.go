@@ -32,6 +32,8 @@ func codex() *Agent {
 			marks: codexMarks, decode: codexDecode, encode: codexEncode,
 			others:       "delete=apply_patch:command task=spawn_agent:message mcp=mcp__SERVER__TOOL",
 			housekeeping: codexHousekeeping, modes: codexModes(),
+			// In its sandbox a ticket cannot be spent.
+			changes: preToolUse + ":" + bypass,
 			askings: []Asking{{Way: "interactive and exec, every approval policy", At: AtObstat, mode: "default",
 				Says: "before its own rules; its own prompt is answered by PermissionRequest"}},
 		},

@@ -23,7 +23,7 @@ func openCode() *Agent {
 	return &Agent{
 		Name: OpenCode, Title: "opencode", Dialect: "opencode", Patience: time.Minute,
 		wire: wire{
-			decode: openCodeDecode, encode: openCodeEncode,
+			decode: openCodeDecode, encode: openCodeEncode, changes: executeBefore,
 			marks: func(s *sent) likeness {
 				return surelyIf(s.event == executeBefore || s.event == executeAfter || s.has("sessionID") && s.has("callID"))
 			},

@@ -348,10 +348,19 @@ func hostOf(e *effect.Effect) string {
 		return strings.ToLower(strings.TrimSuffix(e.Host, "."))
 	}
 	if u, err := url.Parse(e.Raw); err == nil && !strings.ContainsAny(e.Raw, "\\\t\r\n") {
-		return strings.ToLower(u.Hostname())
+		if host := strings.ToLower(u.Hostname()); host != "" || !e.Tags.Has(effect.Fetch) {
+			return host
+		}
+	}
+	if e.Tags.Has(effect.Fetch) {
+		return registries
 	}
 	return ""
 }
+
+// registries is the host of `connect registries`: wherever the user's settings of a package manager
+// lead, which a confined run finds out.
+const registries = "registries"
 
 // Command poses nothing: what the whole call has posed is about every command.
 func (view) Command(*obstat.Facts, int) ([]obstat.Question, bool) { return nil, true }

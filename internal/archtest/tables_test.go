@@ -119,7 +119,7 @@ var importTable = []importRow{
 		why: "desk is a lock that people hold; what they answer is not its business"},
 	{pkg: "internal/face/display", may: []string{""},
 		why: "display makes texts of calls fit to be looked at; where they are shown is not its business"},
-	{pkg: "internal/face/hook", may: []string{"", "agent", "approval", "gate", "ledger", "ledger/logfile", "policy", "store", "internal/face/desk", "internal/keep/statedir", "internal/face/remote"},
+	{pkg: "internal/face/hook", may: []string{"", "agent", "confine", "internal/guard/confined", "approval", "gate", "ledger", "ledger/logfile", "policy", "store", "internal/face/desk", "internal/keep/statedir", "internal/face/remote"},
 		why: "hook translates between an agent's process and the gate, and sees to it that every failure denies; it decides nothing"},
 	{pkg: "internal/face/inprocess", may: []string{"", "dialect", "dialect/all", "gate", "policy", "internal/study/explain", "internal/format/jsonx"},
 		why: "inprocess is linked into a WebAssembly module that other programs load: it brings no server, store or command"},

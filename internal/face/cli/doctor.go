@@ -93,6 +93,7 @@ func (o *doctorOptions) run(ctx context.Context, args []string) error {
 		opts.Where.Projects = nil
 	}
 	r := doctor.Examine(ctx, opts)
+	o.prove(r)
 	o.tell(ctx, r)
 	code := ExitOK
 	if !r.OK() {

@@ -6,6 +6,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+
+	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/internal/guard/confined"
+	"github.com/obstat/obstat/internal/guard/doctor"
+	"github.com/obstat/obstat/internal/keep/statedir"
 )
 
 // versioned matches the version in the path of a program that keeps one directory or file a
@@ -48,4 +53,31 @@ func packageVersion(dir string) string {
 		dir = filepath.Dir(dir)
 	}
 	return ""
+}
+
+// prove keeps for each agent whether it is known to run a changed command: its version here is the one
+// in which that was seen, and its hook holds.
+func (o *doctorOptions) prove(r *doctor.Report) {
+	state, err := statedir.Dir(o.Getenv)
+	if err != nil {
+		return // nothing is kept, and nothing runs confined
+	}
+	for _, x := range r.Agents {
+		a := agent.Of(x.Name)
+		if a == nil || !a.Changes() {
+			continue
+		}
+		program := ""
+		for _, name := range a.Programs() {
+			if path, err := exec.LookPath(name); err == nil {
+				program = path
+				break
+			}
+		}
+		if x.State == doctor.Broken || program == "" || x.Installed == "" || x.Installed != x.Version {
+			_ = confined.Disprove(state, a.Name) // what cannot be forgotten names another file
+			continue
+		}
+		_ = confined.Prove(state, a.Name, x.Installed, program) // what is not kept is not proved
+	}
 }

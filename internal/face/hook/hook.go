@@ -19,6 +19,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/face/desk"
 	"github.com/obstat/obstat/ledger"
@@ -70,7 +71,9 @@ type Options struct {
 	open   func(ctx context.Context, db string) (store.Store, error)
 	taken  func(db string) bool
 	ledger ledger.Appender
-	NoPins bool
+	// machine tells the level of the machine; nil is [confine.Probe].
+	machine func(context.Context) confine.Report
+	NoPins  bool
 }
 
 // maxPayload bounds what an agent may send.

@@ -182,6 +182,7 @@ func (t *turn) options(ctx context.Context, cancel func(), wd string) (gate.Opti
 	if t.Exe != "" {
 		o.Programs = []string{t.Exe}
 	}
+	o.Confine = t.confining(wd)
 	if t.db != "" {
 		o.Sessions = gate.SessionDir(statedir.Sessions(filepath.Dir(t.db)))
 	}

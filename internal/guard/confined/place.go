@@ -42,6 +42,8 @@ type Bounds struct {
 	Profile confine.Profile `json:"profile"`
 	// Stays: the command leaves something in the background, so that its workspace is written through.
 	Stays bool `json:"stays,omitempty"`
+	// Moves: the command changes the shell's directory, which is handed back.
+	Moves bool `json:"moves,omitempty"`
 	// Known are the paths that the call is known to change, and may: `.git` of `git commit`.
 	Known []string `json:"known,omitempty"`
 	// Make are files and directories that are made before the run where they are missing: the target of
@@ -175,7 +177,7 @@ func (m *maker) workspace() error {
 		return &Unfit{Why: "the policy keeps code from reading the workspace: " + d.Reason(), Rule: d.Rule}
 	}
 	p.Read, p.Execute = append(p.Read, m.root), append(p.Execute, m.root)
-	m.out.Stays = m.stays()
+	m.out.Stays, m.out.Moves = m.stays(), slices.ContainsFunc(m.Analysis.Commands, moves)
 	p.Workspace = confine.Workspace{Root: m.root, Mode: confine.Overlay, State: filepath.Join(m.State, "layers")}
 	if m.out.Stays || !m.Machine.Overlay || m.Machine.Level != confine.LevelFull {
 		p.Workspace.Mode, p.Workspace.State = confine.Through, ""

@@ -38,6 +38,11 @@ func (m *maker) stays() bool {
 	return slices.ContainsFunc(m.Analysis.Commands, func(c effect.Command) bool { return serves(&c) })
 }
 
+// moves tells whether a command changes the directory of the shell.
+func moves(c effect.Command) bool {
+	return slices.Contains([]string{"cd", "pushd", "popd"}, c.Program) && c.Nest&(shell.InSubshell|shell.InSubst) == 0
+}
+
 func serves(c *effect.Command) bool {
 	if c.Nest&shell.InBackground != 0 || slices.Contains([]string{"nohup", "setsid", "daemonize", "disown"}, c.Program) {
 		return true

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
 )
 
 // A Ticket lets one command run once, confined: it is bound to the command, the directory and the
@@ -52,6 +53,9 @@ func Issue(state string, t *Ticket) (string, error) {
 	}
 	return name, writeFile(filepath.Join(dir, name+".json"), text)
 }
+
+// TicketFile is the file of a ticket.
+func TicketFile(state, name string) string { return filepath.Join(ticketDir(state), name+".json") }
 
 // sweep removes tickets that nobody can use any more.
 func sweep(dir string) {
@@ -104,7 +108,37 @@ func Redeem(state, name, command, dir string, now time.Time) (*Ticket, error) {
 	return t, nil
 }
 
-// Leave notes the directory that a command ended in, for [Took].
+// Change returns the input of the ticket's call with a command that runs it confined, by the ticket of
+// that name: `obstat run --ticket T -c 'make'`. Where the command changes the shell's directory, the
+// shell goes there afterwards.
+func (t *Ticket) Change(exe, name string) (json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(t.Call.Input, &fields); err != nil {
+		return nil, err
+	}
+	text := quote(exe) + " run --ticket " + name + " -c " + quote(t.Command)
+	if t.Bounds.Moves {
+		text += "; obstat_exit=$?; cd -- \"$(" + quote(exe) + " run --where " + name + ")\"; (exit $obstat_exit)"
+	}
+	for _, field := range effect.MainFields(t.Call.Tool) {
+		var had string
+		if raw, ok := fields[field]; !ok || json.Unmarshal(raw, &had) != nil || had != t.Command {
+			continue
+		}
+		changed, err := json.Marshal(text)
+		if err != nil {
+			return nil, err
+		}
+		fields[field] = changed
+		return json.Marshal(fields)
+	}
+	return nil, errors.New("the command stands in no field of the call that can be changed")
+}
+
+// quote writes a word for the shell.
+func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
+// leave notes the directory that a command ended in, for [Took].
 func leave(state, name, dir string) error {
 	return writeFile(filepath.Join(ticketDir(state), name+".dir"), []byte(dir))
 }
