@@ -170,12 +170,8 @@ func (r *Run) judge(c confine.Change, judged map[string]string) confine.Verdict 
 	if slices.ContainsFunc(r.Bounds.Known, func(k string) bool { return paths.Inside(k, c.Path) }) {
 		return confine.Commit
 	}
-	if what := r.Guards(c.Path); what != "" {
-		judged[c.Path] = "it is " + what + ", and only a person changes that"
-		return confine.Drop
-	}
-	if runByGit(c.Path) {
-		judged[c.Path] = "git runs the programs that it names, and only a person changes that"
+	if why := r.kept(c.Path); why != "" {
+		judged[c.Path] = why
 		return confine.Drop
 	}
 	face := obstat.FaceWrite
@@ -188,6 +184,28 @@ func (r *Run) judge(c confine.Change, judged map[string]string) confine.Verdict 
 	}
 	judged[c.Path] = d.Reason()
 	return confine.Drop
+}
+
+// kept says why no confined command changes a path, whatever the policy says; "" where one may.
+func (r *Run) kept(path string) string {
+	if what := r.Guards(path); what != "" {
+		return "it is " + what + ", and only a person changes that"
+	}
+	if runByGit(path) {
+		return "git runs the programs that it names, and only a person changes that"
+	}
+	return ""
+}
+
+// because says why the policy keeps a thing from code.
+func because(d *obstat.Decision, otherwise string) string {
+	switch {
+	case d.Verdict == obstat.Allow:
+		return otherwise
+	case d.Rule == nil && d.Note == "":
+		return "no rule allows it"
+	}
+	return d.Reason()
 }
 
 // remade tells whether a path that was deleted lies in a directory that programs make again, and the
@@ -219,15 +237,11 @@ func (r *Run) refusals(res *confine.Result, judged map[string]string) (out []Ref
 		case "name", "connect":
 			host, _, _ := strings.Cut(f.Name, ":")
 			d := r.Ask(obstat.FaceConnect, "https://"+strings.TrimSuffix(host, ".")+"/")
-			why := d.Reason()
-			if d.Verdict == obstat.Allow {
-				why = f.Why
-			}
-			add(Refused{"connect", f.Name, why, !f.Exact})
+			add(Refused{"connect", f.Name, because(&d, f.Why), !f.Exact})
 		default:
 			face := map[bool]string{true: obstat.FaceWrite, false: obstat.FaceRead}[f.Kind == "write"]
 			d := r.Ask(face, f.Name)
-			add(Refused{face, f.Name, d.Reason(), !f.Exact})
+			add(Refused{face, f.Name, because(&d, f.Why), !f.Exact})
 		}
 	}
 	for _, c := range res.Changes {
@@ -240,9 +254,9 @@ func (r *Run) refusals(res *confine.Result, judged map[string]string) (out []Ref
 		}
 		why := judged[c.Path]
 		if why == "" {
-			d := r.Ask(kind, c.Path)
-			if why = c.Why; d.Verdict != obstat.Allow {
-				why = d.Reason()
+			if why = r.kept(c.Path); why == "" {
+				d := r.Ask(kind, c.Path)
+				why = because(&d, c.Why)
 			}
 		}
 		if c.Outcome == confine.Conflict {
