@@ -45,7 +45,7 @@ func (v *view) shell(f *obstat.Facts, name string) []obstat.Question {
 			w.out = append(w.out, v.place(f, "Edit", "/dev/tcp/"+e.Host))
 		case e.Tags.Has(effect.Redirect) && e.Kind == effect.Write && !e.Harmless && e.Path != "/dev/null":
 			w.out = append(w.out, v.path(f, "Edit", e)...)
-			if why := e.Reaches(protectedFiles, protectedDirs); why != "" { // `ls > .gi?/config`
+			if why := e.Reaches(list("protected files"), list("protected dirs")); why != "" { // `ls > .gi?/config`
 				w.say(&w.out[len(w.out)-1], fieldProtected, why)
 			}
 		}
@@ -97,13 +97,13 @@ func (w *lineWalk) say(q *obstat.Question, field, text string) {
 func (w *lineWalk) command(i int) {
 	c := &w.a.Commands[i]
 	switch {
-	case !all(c.Via, wrappers):
-		if len(w.out) > 0 && all(c.Via, append(slices.Clone(wrappers), seenThrough...)) {
+	case !all(c.Via, list("wrappers")):
+		if len(w.out) > 0 && all(c.Via, append(slices.Clone(list("wrappers")), list("seen through")...)) {
 			w.seen(&w.out[len(w.out)-1], c)
 		}
 		return
 	case w.stripped(i):
-		w.dirty = w.dirty || !all(c.Env, safeEnv)
+		w.dirty = w.dirty || !all(c.Env, list("safe variables"))
 		return
 	}
 	dirty := w.dirty
@@ -144,7 +144,7 @@ func (w *lineWalk) seen(q *obstat.Question, c *effect.Command) {
 // stripped tells whether a command is a wrapper whose command follows.
 func (w *lineWalk) stripped(i int) bool {
 	c := &w.a.Commands[i]
-	if !c.Wrapper || !slices.Contains(wrappers, c.Program) || i+1 >= len(w.a.Commands) {
+	if !c.Wrapper || !listed("wrappers", c.Program) || i+1 >= len(w.a.Commands) {
 		return false
 	}
 	if c.Program == "xargs" && len(c.Words) > 1 && strings.HasPrefix(c.Words[1].Text, "-") {
@@ -170,7 +170,7 @@ func (w *lineWalk) raw(c *effect.Command) string {
 // only an exact rule allows.
 func (w *lineWalk) plain(c *effect.Command) bool {
 	switch {
-	case slices.Contains(exactOnly, c.Program):
+	case listed("exact only", c.Program):
 		return false
 	case c.Program == "find":
 		for _, word := range c.Args() {
@@ -179,7 +179,7 @@ func (w *lineWalk) plain(c *effect.Command) bool {
 			}
 		}
 	}
-	return c.Wrapper || all(c.Env, safeEnv)
+	return c.Wrapper || all(c.Env, list("safe variables"))
 }
 
 // facts adds the properties of a command: that it only reads, that it stays in
@@ -193,7 +193,7 @@ func (w *lineWalk) facts(q *obstat.Question, i int, dirty bool) {
 	if reads && w.onlyReads(i, c) {
 		w.say(q, fieldReadOnly, "yes")
 	}
-	if touches && stays && len(c.Env) == 0 && slices.Contains(fileCommands, c.Program) {
+	if touches && stays && len(c.Env) == 0 && listed("file commands", c.Program) {
 		w.say(q, fieldScoped, "yes")
 	}
 }
@@ -234,7 +234,7 @@ func changes(e *effect.Effect) bool {
 
 // unprotected tells whether a file is no protected one, nor may be: `touch .gi?/config`.
 func unprotected(e *effect.Effect) bool {
-	return protected(e.Path) == "" && e.Reaches(protectedFiles, protectedDirs) == ""
+	return protected(e.Path) == "" && e.Reaches(list("protected files"), list("protected dirs")) == ""
 }
 
 // under tells whether command j stands inside command i.
@@ -252,7 +252,7 @@ func (w *lineWalk) under(i, j int) bool {
 func (w *lineWalk) onlyReads(i int, c *effect.Command) bool {
 	moves := func(o effect.Command) bool { return o.Program == "cd" || o.Program == "pushd" }
 	switch {
-	case !all(c.Env, safeEnv) || strings.Contains(c.Path, "/") || elsewhere(c):
+	case !all(c.Env, list("safe variables")) || strings.Contains(c.Path, "/") || elsewhere(c):
 		return false
 	case c.Program == "git" && !w.alone && slices.ContainsFunc(w.a.Commands, moves):
 		return false // the other directory's repository may configure programs to run
@@ -270,19 +270,13 @@ func elsewhere(c *effect.Command) bool {
 	for _, word := range c.Args() {
 		name, _, _ := strings.Cut(word.Text, "=")
 		switch {
-		case c.Program == "file" && (kit.Short(name, "mf") || slices.Contains(fileElsewhere, name)),
-			c.Program == "docker" && (strings.HasPrefix(name, "-H") || slices.Contains(dockerElsewhere, name)):
+		case c.Program == "file" && (kit.Short(name, "mf") || listed("file elsewhere", name)),
+			c.Program == "docker" && (strings.HasPrefix(name, "-H") || listed("docker elsewhere", name)):
 			return true
 		}
 	}
 	return false
 }
-
-// The long options of file and docker that do so.
-var (
-	fileElsewhere   = []string{"--magic-file", "--files-from"}
-	dockerElsewhere = []string{"--host", "--context", "--url", "--connection"}
-)
 
 // inside tells whether a file, and where it leads, lies in the working directories.
 func (w *lineWalk) inside(e *effect.Effect) bool {

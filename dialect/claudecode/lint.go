@@ -70,11 +70,6 @@ func (s spec) unknown(r *obstat.Rule) *trap {
 	return t
 }
 
-// topLevel are directories that stand at the root of a file system.
-var topLevel = []string{"etc", "usr", "var", "home", "root", "opt", "tmp", "srv", "proc", "sys", "dev", "mnt", "boot",
-	"bin", "sbin", "lib", "Users", "Library",
-	"Applications", "private"}
-
 // rootTrap is /path where //path is meant.
 func (s spec) rootTrap(r *obstat.Rule, home string) *trap {
 	if !strings.HasPrefix(s.content, "/") || strings.HasPrefix(s.content, "//") {
@@ -85,7 +80,7 @@ func (s spec) rootTrap(r *obstat.Rule, home string) *trap {
 	if r.Layer == dialect.LayerUser {
 		from = "~/.claude"
 	}
-	if slices.Contains(topLevel, first) || home != "" && strings.HasPrefix(s.content, home+"/") {
+	if listed("top level", first) || home != "" && strings.HasPrefix(s.content, home+"/") {
 		return risky(fmt.Sprintf("write %s(/%s) for the root of the file system", s.tool, s.content),
 			"%s(%s) starts at %s, not at the root of the file system", s.tool, s.content, from)
 	}
@@ -112,24 +107,16 @@ func (s spec) depthTrap(r *obstat.Rule) *trap {
 	return nil
 }
 
-// runners are programs that run the command after them, `npx x`.
-var runners = []string{"npx", "bunx", "pnpx", "uvx", "docker", "podman", "bash", "sh", "zsh", "dash", "fish", "ssh",
-	"direnv", "devbox", "mise", "watch", "env",
-	"sudo", "doas", "xargs", "python", "python3", "node", "ruby", "perl", "php", "eval", "exec"}
-
-// running are the words after which a runner runs the rest, `docker run x`.
-var running = []string{"exec", "run", "-c", "-lc", "-e"}
-
 // runs tells whether whatever stands for the star of a rule is run.
 func runs(first, rest string) bool {
 	if bare, ok := strings.CutSuffix(first, "*"); ok {
-		return slices.Contains(runners, bare)
+		return listed("runners", bare)
 	}
 	words := strings.Fields(rest)
-	if !slices.Contains(runners, first) || len(words) == 0 {
+	if !listed("runners", first) || len(words) == 0 {
 		return false
 	}
-	return strings.HasPrefix(rest, "*") || slices.Contains(running, words[0]) && words[len(words)-1] == "*"
+	return strings.HasPrefix(rest, "*") || listed("running", words[0]) && words[len(words)-1] == "*"
 }
 
 func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {

@@ -2,10 +2,13 @@ package claudecode
 
 import (
 	"cmp"
+	_ "embed"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/pattern"
 )
@@ -31,6 +34,17 @@ const (
 	fieldInside    = "inside"
 	fieldScoped    = "scoped"
 )
+
+//go:embed tables.txt
+var tablesText string
+
+var tables = sync.OnceValue(func() map[string][]string { return kit.Tables(tablesText) })
+
+// list returns a list of tables.txt.
+func list(name string) []string { return tables()[name] }
+
+// listed tells whether a word is in a list of tables.txt.
+func listed(name, word string) bool { return slices.Contains(list(name), word) }
 
 var (
 	shellTools = []string{"Bash", "Monitor", "PowerShell"}
@@ -97,29 +111,3 @@ func anyOf(names ...string) obstat.Text {
 	}
 	return obstat.Text{Flavour: pattern.Full, Text: strings.Join(names, "|")} // names of tools are words
 }
-
-// wrappers are stripped before a command is matched.
-var wrappers = []string{"timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob", "xargs"}
-
-// seenThrough are the programs that a deny rule sees through besides.
-var seenThrough = []string{"env", "sudo", "watch", "ionice", "setsid", "flock", "doas", "chroot", "nsenter", "unshare"}
-
-// exactOnly are programs that a rule with a wildcard does not allow.
-var exactOnly = []string{"watch", "setsid", "ionice", "flock"}
-
-// safeEnv are the variables that an allow rule looks past.
-var safeEnv = []string{"NODE_ENV", "LANG", "TZ", "NO_COLOR"}
-
-// fileCommands are allowed on paths in the working directories by acceptEdits.
-var fileCommands = []string{"mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"}
-
-var (
-	protectedDirs = []string{".git", ".config/git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn",
-		".mvn", ".claude"}
-	protectedFiles = []string{".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".bash_login", ".bash_aliases",
-		".bash_logout", ".zshrc", ".zprofile", ".zshenv",
-		".zlogin", ".zlogout", ".profile", ".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnp.cjs", ".pnp.loader.mjs", ".pnpmfile.cjs",
-		"bunfig.toml", ".bunfig.toml", ".bazelrc", ".bazelversion", ".bazeliskrc", ".pre-commit-config.yaml", "lefthook.yml", "lefthook.yaml",
-		".lefthook.yml", ".lefthook.yaml", "gradle-wrapper.properties", "maven-wrapper.properties", ".devcontainer.json", ".ripgreprc",
-		"pyrightconfig.json", ".mcp.json", ".claude.json"}
-)

@@ -370,14 +370,14 @@ func protected(p string) string {
 	}
 	if hidden { // each directory begins with one
 		low := strings.ToLower(p) + "/"
-		for _, dir := range protectedDirs {
+		for _, dir := range list("protected dirs") {
 			i := strings.Index(low, "/"+dir+"/")
 			if i >= 0 && !(dir == ".claude" && strings.HasPrefix(low[i:], "/.claude/worktrees/")) {
 				return dir
 			}
 		}
 	}
-	if base = strings.ToLower(base); slices.Contains(protectedFiles, base) {
+	if base = strings.ToLower(base); listed("protected files", base) {
 		return base
 	}
 	return ""
