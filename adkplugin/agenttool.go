@@ -19,8 +19,8 @@ import (
 
 // NewAgentTool returns a tool that runs an agent, as ADK's agenttool does, with
 // the guard before every tool call of that agent as well. ADK's own runs its
-// agent without plugins, and is refused by this one. Inside, nobody can be
-// asked: what would ask is denied.
+// agent without plugins, and is refused by this one. Inside, there is
+// no person to ask: an ask is a denial.
 func (o Options) NewAgentTool(guard Guard, a agent.Agent) (tool.Tool, error) {
 	if guard == nil || a == nil {
 		return nil, errors.New("adkplugin: an agent tool takes a guard and an agent")
@@ -70,7 +70,8 @@ func (t *agentTool) Run(ctx tool.Context, args any) (map[string]any, error) {
 		return nil, err
 	}
 	var last *genai.Content
-	for event, err := range r.Run(ctx, sess.UserID(), sess.ID(), genai.NewContentFromText(request, genai.RoleUser), agent.RunConfig{}) {
+	content := genai.NewContentFromText(request, genai.RoleUser)
+	for event, err := range r.Run(ctx, sess.UserID(), sess.ID(), content, agent.RunConfig{}) {
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("agent %s: %w", t.Name(), err)
@@ -86,13 +87,15 @@ func (t *agentTool) Run(ctx tool.Context, args any) (map[string]any, error) {
 // runner makes the agent's own runner, guarded, and a session with the caller's
 // state.
 func (t *agentTool) runner(ctx tool.Context) (*runner.Runner, session.Session, error) {
-	p, err := plugin.New(plugin.Config{Name: "obstat", BeforeToolCallback: t.gate.beforeTool, BeforeModelCallback: t.gate.beforeModel})
+	p, err := plugin.New(plugin.Config{Name: "obstat", BeforeToolCallback: t.gate.beforeTool,
+		BeforeModelCallback: t.gate.beforeModel})
 	if err != nil {
 		return nil, nil, err
 	}
 	service := session.InMemoryService()
-	r, err := runner.New(runner.Config{AppName: ctx.AppName(), Agent: t.agent, SessionService: service, ArtifactService: artifact.InMemoryService(),
-		MemoryService: memory.InMemoryService(), PluginConfig: runner.PluginConfig{Plugins: []*plugin.Plugin{p}}})
+	r, err := runner.New(runner.Config{AppName: ctx.AppName(), Agent: t.agent, SessionService: service,
+		ArtifactService: artifact.InMemoryService(),
+		MemoryService:   memory.InMemoryService(), PluginConfig: runner.PluginConfig{Plugins: []*plugin.Plugin{p}}})
 	if err != nil {
 		return nil, nil, err
 	}

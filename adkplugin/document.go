@@ -19,7 +19,7 @@ func Plugin(policy *dialect.Policy, handler adkfluent.Handler, memory *adkfluent
 	return Options{Name: "adkf_permission_plugin"}.Plugin(policy, &adkfluent.Options{Handler: handler, Memory: memory})
 }
 
-// Plugin is Plugin with what the plugin tells its gate beyond what ADK knows, and
+// Plugin is Plugin with facts for its gate that ADK does not know, and
 // with the gate's own options, such as where its ledger is.
 func (o Options) Plugin(policy *dialect.Policy, opts *adkfluent.Options) (*plugin.Plugin, error) {
 	g, err := o.document(policy, opts)
@@ -32,7 +32,8 @@ func (o Options) Plugin(policy *dialect.Policy, opts *adkfluent.Options) (*plugi
 // Callback is adk-fluent's make_permission_callback(policy, handler, memory): the
 // same for one agent, where the app cannot be reached. Streaming tools and agents
 // that run as tools are not before it; wrap them.
-func Callback(policy *dialect.Policy, handler adkfluent.Handler, memory *adkfluent.Memory) (llmagent.BeforeToolCallback, error) {
+func Callback(policy *dialect.Policy, handler adkfluent.Handler,
+	memory *adkfluent.Memory) (llmagent.BeforeToolCallback, error) {
 	g, err := Options{}.document(policy, &adkfluent.Options{Handler: handler, Memory: memory})
 	if err != nil {
 		return nil, err

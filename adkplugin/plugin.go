@@ -54,7 +54,7 @@ func (g policyGuard) Authorize(_ context.Context, call *obstat.Call) (obstat.Dec
 	return g.pol.Decide(call, g.world), nil
 }
 
-// Options say what the plugin tells the Guard beyond what ADK knows. The zero
+// Options are facts for the Guard that ADK does not know. The zero
 // value tells nothing more.
 type Options struct {
 	// Name is the plugin's name; "" is "obstat".
@@ -89,7 +89,7 @@ type gate struct {
 	// document answers in the guard's place, with a handler and a memory.
 	document *adkfluent.Plugin
 	opts     Options
-	// silent: nobody can be asked here.
+	// silent: there is no person to ask here.
 	silent bool
 }
 
@@ -101,7 +101,8 @@ func (g *gate) beforeTool(ctx tool.Context, t tool.Tool, args map[string]any) (r
 		}
 	}()
 	if isAgentTool(t) {
-		return refusal("%s is an agent that runs as a tool, in a runner of its own that this guard does not see; make it with adkplugin.NewAgentTool", t.Name()), nil
+		return refusal("%s is an agent that runs as a tool, in a runner of its own that this guard does not see; make it "+
+			"with adkplugin.NewAgentTool", t.Name()), nil
 	}
 	return g.check(ctx, t.Name(), args), nil
 }
@@ -115,8 +116,9 @@ func (g *gate) check(ctx tool.Context, name string, args map[string]any) map[str
 	if args == nil {
 		args = map[string]any{}
 	}
-	call := &obstat.Call{Tool: name, Agent: ctx.AgentName(), Session: ctx.SessionID(), User: ctx.UserID(), Channel: ctx.AppName(),
-		Dir: g.opts.Dir, Roots: g.opts.Roots}
+	call := &obstat.Call{Tool: name, Agent: ctx.AgentName(), Session: ctx.SessionID(), User: ctx.UserID(),
+		Channel: ctx.AppName(),
+		Dir:     g.opts.Dir, Roots: g.opts.Roots}
 	if g.opts.Roles != nil {
 		call.Roles = g.opts.Roles(ctx)
 	}
@@ -144,7 +146,7 @@ func (g *gate) check(ctx tool.Context, name string, args map[string]any) map[str
 	return rewrite(name, args, d.Input)
 }
 
-// rewrite makes args what the guard wants them to be.
+// rewrite changes args to the guard's.
 func rewrite(name string, args map[string]any, input json.RawMessage) map[string]any {
 	if input == nil {
 		return nil
@@ -208,7 +210,8 @@ func (g *gate) ask(ctx tool.Context, call *obstat.Call, d *obstat.Decision) map[
 			return refusal("Tool '%s' requires approval, and the request could not be kept: %v", call.Tool, err)
 		}
 		hint := fmt.Sprintf("Allow tool '%s'? %s", call.Tool, d.Reason())
-		if err := ctx.RequestConfirmation(hint, map[string]any{"tool": call.Tool, "input": string(call.Input), "digest": digest, "reason": d.Reason()}); err != nil {
+		about := map[string]any{"tool": call.Tool, "input": string(call.Input), "digest": digest, "reason": d.Reason()}
+		if err := ctx.RequestConfirmation(hint, about); err != nil {
 			return refusal("Tool '%s' requires approval, and nobody could be asked: %v", call.Tool, err)
 		}
 		return refusal("Tool '%s' %v", call.Tool, tool.ErrConfirmationRequired)
@@ -242,8 +245,9 @@ func (g *gate) answer(ctx tool.Context, id any, confirmed bool, call *obstat.Cal
 	if who == "" {
 		who = "user"
 	}
-	// Somebody else may have answered the request before: that counts.
-	if _, err := a.Broker().Answer(ctx, request, approval.Answer{By: who, Roles: call.Roles, Allow: confirmed}); err != nil && !errors.Is(err, approval.ErrSettled) {
+	// The request may have been answered before: that counts.
+	answer := approval.Answer{By: who, Roles: call.Roles, Allow: confirmed}
+	if _, err := a.Broker().Answer(ctx, request, answer); err != nil && !errors.Is(err, approval.ErrSettled) {
 		return refusal("Tool '%s' was denied: %v", call.Tool, err)
 	}
 	var err error

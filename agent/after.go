@@ -8,7 +8,7 @@ import (
 	"github.com/obstat/obstat/internal/format/tree"
 )
 
-// A Done says what became of a call that was decided before.
+// A Done is the outcome of a call that was decided before.
 type Done struct {
 	State  string        // one of the states
 	Took   time.Duration // zero where the agent does not say
@@ -23,11 +23,11 @@ const (
 	NotRun = "not run"
 )
 
-// claudeAfter are the events of Claude Code, and of those that have copied it, that tell what
-// became of a call.
+// claudeAfter are the events of Claude Code, and of its imitators, that tell the outcome of
+// a call.
 const claudeAfter = "PostToolUse PostToolUseFailure PermissionDenied"
 
-// after reads an event that tells what became of a call: its result is at the key result.
+// after reads an event that tells the outcome of a call: its result is at the key result.
 func (p *payload) after(e *Event, result, took string) {
 	d := &Done{State: Ran, Took: p.millis(p.root, took)}
 	if n := p.root.Get(result); n != nil {

@@ -61,7 +61,7 @@ type wire struct {
 	// lists: the command of a shell tool may be a list, a program and its arguments.
 	lists bool
 
-	// modes says what an allow and an ask do in each of the agent's modes.
+	// modes says how an allow and an ask work in each of the agent's modes.
 	modes []Mode
 	// askings says where an ask goes in each way to run the agent.
 	askings []Asking

@@ -71,7 +71,7 @@ func (h *Hook) Canaries(dir string) (out []Canary) {
 // unknownMode is a mode that no agent has.
 const unknownMode = "obstat-doctor"
 
-// modeCanaries returns a call in each mode that the agent's payloads name, and in one that nobody knows: a
+// modeCanaries returns a call in each mode that the agent's payloads name, and in one that does not exist: a
 // denial has to stand in all of them.
 func (h *Hook) modeCanaries(dir string) (out []Canary) {
 	names := []string{unknownMode}
@@ -132,7 +132,7 @@ func (h *Hook) Forge(dir, kind, text string) []byte {
 	return b
 }
 
-// toolOf returns the agent's tool of a kind, the argument that tells what it is about, and the event that asks
+// toolOf returns the agent's tool of a kind, the argument that names its object, and the event that asks
 // about it; "" if it has none that its hook is asked about.
 func (a *Agent) toolOf(kind string) (tool, field, event string) {
 	for entry := range strings.FieldsSeq(a.others) {

@@ -96,25 +96,31 @@ func claudeModes() []Mode {
 	return []Mode{
 		{Name: "default", Event: preToolUse, Allow: Skips, Asks: true, Says: prompts},
 		{Name: "acceptEdits", Event: preToolUse, Allow: Skips, Asks: true, Says: prompts},
-		{Name: "dontAsk", Event: preToolUse, Allow: Skips, Asks: true, Says: prompts + " It refuses only since nobody is to be asked."},
+		{Name: "dontAsk", Event: preToolUse, Allow: Skips, Asks: true, Says: prompts +
+			" It refuses only since nobody is to be asked."},
 		{Name: bypass, Event: preToolUse, Allow: Skips, Says: prompts + " " + unproved},
 		{Name: "auto", Event: preToolUse, Allow: Silences, Over: obstat.OverAutoMode, Asks: true, Says: judged},
-		{Name: "plan", Event: preToolUse, Allow: Lifts, Says: unsafe + " So would a yes in the prompt that an ask brings up, so obstat asks itself."},
+		{Name: "plan", Event: preToolUse, Allow: Lifts, Says: unsafe +
+			" So would a yes in the prompt that an ask brings up, so obstat asks itself."},
 		{Name: "default", Event: permissionRequest, Allow: Answers, Asks: true, Says: ownRule},
 		{Name: "acceptEdits", Event: permissionRequest, Allow: Answers, Asks: true, Says: ownRule},
 		{Name: "dontAsk", Event: permissionRequest, Allow: Answers, Asks: true, Says: ownRule},
 		{Name: bypass, Event: permissionRequest, Allow: Answers, Asks: true, Says: ownRule},
 		{Name: "auto", Event: permissionRequest, Allow: Lifts, Asks: true, Says: decided},
-		{Name: AnyMode, Event: permissionRequest, Allow: Lifts, Asks: true, Says: "Plan mode, and every mode that is not known: " + unsafe},
+		{Name: AnyMode, Event: permissionRequest, Allow: Lifts, Asks: true,
+			Says: "Plan mode, and every mode that is not known: " + unsafe},
 	}
 }
 
 var claudeCovers = []Limit{
 	{"subagents", Yes, "Calls of subagents reach the hook."},
 	{"headless runs", Yes, "With -p an ask that nobody can answer is a denial."},
-	{"modes", Partly, "In plan mode, and in modes that are not known, obstat says no and asks, but never yes; in auto mode the classifier decides about what a rule allows, unless the rule says over: auto-mode; in bypassPermissions an ask is a denial, since some calls would run."},
+	{"modes", Partly, "In plan mode, and in modes that are not known, obstat says no and asks, but never yes; in auto " +
+		"mode the classifier decides about what a rule allows, unless the rule says over: auto-mode; in bypassPermissions " +
+		"an ask is a denial, since some calls would run."},
 	{"tools without a hook", No, "@file mentions and what the user runs with ! reach no hook."},
-	{"permission prompts", Partly, "A --permission-prompt-tool and the PermissionRequest hook are asked at once, and the first answer wins; PreToolUse denials are final."},
+	{"permission prompts", Partly, "A --permission-prompt-tool and the PermissionRequest hook are asked at once, and the " +
+		"first answer wins; PreToolUse denials are final."},
 	{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2, which blocks."},
 	{"a hook that is late", No, "After the time-out the call runs; obstat denies before that."},
 	{"trust", Partly, "Interactive sessions read a project's hooks only in a trusted folder; -p reads them always."},
@@ -135,14 +141,18 @@ const (
 )
 
 // claudeOther are the events that ask for no permission.
-const claudeOther = `SessionStart Setup UserPromptSubmit UserPromptExpansion PostToolBatch Notification MessageDisplay SubagentStart SubagentStop TaskCreated TaskCompleted Stop StopFailure TeammateIdle
-	InstructionsLoaded ConfigChange CwdChanged DirectoryAdded FileChanged WorktreeCreate WorktreeRemove PreCompact PostCompact
-	Elicitation ElicitationResult SessionEnd`
+const claudeOther = `SessionStart Setup UserPromptSubmit UserPromptExpansion PostToolBatch
+	Notification MessageDisplay SubagentStart SubagentStop TaskCreated TaskCompleted Stop StopFailure
+	TeammateIdle InstructionsLoaded ConfigChange CwdChanged DirectoryAdded FileChanged WorktreeCreate
+	WorktreeRemove PreCompact PostCompact Elicitation ElicitationResult SessionEnd`
 
-const claudeKeys = "session_id transcript_path cwd permission_mode hook_event_name agent_id agent_type tool_name tool_input tool_use_id permission_suggestions"
+const claudeKeys = "session_id transcript_path cwd permission_mode hook_event_name agent_id agent_type tool_name " +
+	"tool_input tool_use_id permission_suggestions"
 
-const claudeHousekeeping = `TodoWrite TodoRead TaskCreate TaskList TaskGet TaskUpdate TaskStop TaskOutput BashOutput KillShell KillBash ToolSearch ListAgents
-	AskUserQuestion EnterPlanMode ExitPlanMode ReportFindings ScheduleWakeup CronList CronDelete StructuredOutput ListMcpResources ListMcpResourcesTool`
+const claudeHousekeeping = `TodoWrite TodoRead TaskCreate TaskList TaskGet TaskUpdate TaskStop
+	TaskOutput BashOutput KillShell KillBash ToolSearch ListAgents AskUserQuestion EnterPlanMode
+	ExitPlanMode ReportFindings ScheduleWakeup CronList CronDelete StructuredOutput ListMcpResources
+	ListMcpResourcesTool`
 
 func claudeDecode(p *payload, e *Event) {
 	p.keys(p.root, claudeKeys)
@@ -299,7 +309,8 @@ func claudeRule(rule string) object {
 	return obj("toolName", tool, "ruleContent", content)
 }
 
-var claudeMachine = machineDir{"/etc/claude-code", "/Library/Application Support/ClaudeCode", `C:\Program Files\ClaudeCode`}
+var claudeMachine = machineDir{"/etc/claude-code", "/Library/Application Support/ClaudeCode",
+	`C:\Program Files\ClaudeCode`}
 
 // claudeHonours: one thing that is wrong in the object makes all of it count for
 // nothing.
@@ -336,7 +347,8 @@ func requestHonours(s *said) Outcome {
 
 func claudeForge(event, dir string, p probe) object {
 	tool, args := p.as("Bash", "Write", "file_path", "content")
-	o := obj("session_id", canarySession, "transcript_path", filepath.Join(dir, "transcript.jsonl"), "cwd", dir, "prompt_id", canarySession,
+	o := obj("session_id", canarySession, "transcript_path", filepath.Join(dir, "transcript.jsonl"), "cwd", dir,
+		"prompt_id", canarySession,
 		"permission_mode", "default", "hook_event_name", event, "tool_name", tool, "tool_input", args)
 	if event == preToolUse {
 		o = append(o, obj("tool_use_id", "toolu_canary")...)

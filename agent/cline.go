@@ -58,7 +58,7 @@ var clineCovers = []Limit{
 // clineOther are the events that ask for no permission.
 const clineOther = "TaskStart TaskResume TaskCancel TaskComplete PostToolUse UserPromptSubmit PreCompact"
 
-// clineAfter tells what became of a call; its script is a second file beside the other.
+// clineAfter is the event after a call; its script is a second file beside the other.
 const clineAfter = "PostToolUse"
 
 func clineDecode(p *payload, e *Event) {
@@ -97,7 +97,7 @@ func clineDecode(p *payload, e *Event) {
 	}
 }
 
-// clineDone reads what became of a call.
+// clineDone reads the outcome of a call.
 func clineDone(p *payload, use *tree.Node) *Done {
 	d := &Done{State: Ran, Took: p.millis(use, "executionTimeMs")}
 	if n := use.Get("result"); n != nil {
@@ -138,7 +138,7 @@ func clineMore(t *target, _ *Request, remove bool) []Change {
 	return []Change{{Name: name, Mode: 0o755, Edit: func(old []byte) ([]byte, error) {
 		ours := old == nil || strings.Contains(string(old), "Written by `obstat install cline`")
 		switch {
-		case !ours: // somebody else's
+		case !ours:
 			return old, nil
 		case remove:
 			return nil, nil
@@ -162,7 +162,8 @@ func clineForge(event, dir string, p probe) object {
 		server, name := p.ofServer()
 		tool, args = "use_mcp_tool", obj("server_name", server, "tool_name", name, "arguments", "{}")
 	}
-	return obj("clineVersion", "3.0.0", "hookName", event, "timestamp", "1767225600000", "taskId", canarySession, "workspaceRoots", []any{dir}, "userId", canarySession,
+	return obj("clineVersion", "3.0.0", "hookName", event, "timestamp", "1767225600000", "taskId", canarySession,
+		"workspaceRoots", []any{dir}, "userId", canarySession,
 		"preToolUse", obj("toolName", tool, "parameters", args))
 }
 

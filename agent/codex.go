@@ -51,7 +51,8 @@ func codex() *Agent {
 			brief: "no | denied | yes | denied",
 		},
 		traits: traits{
-			programs: "codex", process: "codex codex-exec codex-linux-sandbox codex-linux-san", clients: "codex codex-mcp-client",
+			programs: "codex", process: "codex codex-exec codex-linux-sandbox codex-linux-san",
+			clients: "codex codex-mcp-client",
 			// The first two are always set, those about its sandbox only inside of it.
 			sets: `CODEX_THREAD_ID CODEX_TOOL_CALL_ID CODEX_PERMISSION_PROFILE CODEX_SANDBOX
 				CODEX_SANDBOX_NETWORK_DISABLED`,
@@ -80,14 +81,16 @@ func codexModes() []Mode {
 		{Name: "default", Event: preToolUse, Allow: Idle, Says: own},
 		{Name: bypass, Event: preToolUse, Allow: Idle, Says: own},
 		{Name: AnyMode, Event: permissionRequest, Allow: Silences, Over: obstat.OverReviewer, Asks: true,
-			Says: "A yes would leave the sandbox or take the reviewer's place: Codex asks its user, or its reviewer, unless the rule says `over: reviewer`."},
+			Says: "A yes would leave the sandbox or take the reviewer's place: Codex asks its user, or its reviewer, unless " +
+				"the rule says `over: reviewer`."},
 	}
 }
 
 var codexCovers = []Limit{
 	{"subagents", Yes, "Calls of subagents reach the hook; in code mode the prompt they get may be encrypted."},
 	{"headless runs", Yes, "codex exec asks nobody: what would be an ask is a denial."},
-	{"tools without a hook", No, "write_stdin, wait and web search reach no hook: whoever may start a shell or an interpreter that reads its input may do anything there."},
+	{"tools without a hook", No, "write_stdin, wait and web search reach no hook: whoever may start a shell or an " +
+		"interpreter that reads its input may do anything there."},
 	{"asking", No, "An ask from PreToolUse would run the call, so it is a denial; obstat ask can answer it."},
 	{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2 and words, which blocks."},
 	{"a hook that is late", No, "After the time-out the call runs; obstat denies before that."},
@@ -108,10 +111,11 @@ const codexOther = "PreCompact PostCompact SessionStart SessionEnd UserPromptSub
 
 // codexHousekeeping are plans and questions, and waiting for and closing subagents, with their namespace
 // glued on. Whole names: an MCP server may call its tools as it likes.
-const codexHousekeeping = `update_plan get_goal create_goal update_goal wait_agent close_agent list_agents interrupt_agent
-	multi_agent_v1wait_agent multi_agent_v1close_agent multi_agent_v1list_agents
-	collaborationwait_agent collaborationclose_agent collaborationlist_agents collaborationinterrupt_agent clocksleep
-	request_user_input request_user_input_async tool_search list_mcp_resources list_mcp_resource_templates`
+const codexHousekeeping = `update_plan get_goal create_goal update_goal wait_agent close_agent
+	list_agents interrupt_agent multi_agent_v1wait_agent multi_agent_v1close_agent
+	multi_agent_v1list_agents collaborationwait_agent collaborationclose_agent collaborationlist_agents
+	collaborationinterrupt_agent clocksleep request_user_input request_user_input_async tool_search
+	list_mcp_resources list_mcp_resource_templates`
 
 func codexDecode(p *payload, e *Event) {
 	p.keys(p.root, claudeKeys+" turn_id model")
@@ -139,7 +143,8 @@ func codexEncode(e *Event, a *answer) Reply {
 	if a.none || a.input == nil {
 		return Reply{} // an empty reply is the only allow
 	}
-	return reply(obj("hookSpecificOutput", with(obj("hookEventName", preToolUse, "permissionDecision", "allow"), "updatedInput", a.input)), "", 0)
+	return reply(obj("hookSpecificOutput", with(obj("hookEventName", preToolUse, "permissionDecision", "allow"),
+		"updatedInput", a.input)), "", 0)
 }
 
 var codexMachine = machineDir{"/etc/codex", "/etc/codex", `C:\ProgramData\OpenAI\Codex`}
@@ -158,7 +163,7 @@ func codexHonours(h *Hook, s *said) Outcome {
 	}
 	out := s.object.Get("hookSpecificOutput")
 	switch {
-	case out != nil && (!only(out, "hookEventName permissionDecision permissionDecisionReason updatedInput additionalContext") || text(out, "hookEventName") != h.Event):
+	case out != nil && (!only(out, codexReply) || text(out, "hookEventName") != h.Event):
 		return Runs
 	case text(s.object, "decision") == "block" && text(s.object, "reason") != "":
 		return Blocked
@@ -167,6 +172,9 @@ func codexHonours(h *Hook, s *said) Outcome {
 	}
 	return outcomeOf(text(out, "permissionDecision"), false)
 }
+
+// codexReply are the keys that Codex takes in hookSpecificOutput.
+const codexReply = "hookEventName permissionDecision permissionDecisionReason updatedInput additionalContext"
 
 // only tells whether an object has no other keys than the known ones.
 func only(n *tree.Node, known string) bool {
@@ -178,7 +186,8 @@ func codexForge(event, dir string, p probe) object {
 	if p.kind == writeProbe {
 		args = obj("command", "*** Begin Patch\n*** Update File: "+p.text+"\n@@\n-a\n+b\n*** End Patch")
 	}
-	o := obj("session_id", canarySession, "turn_id", canarySession, "transcript_path", filepath.Join(dir, "transcript.jsonl"), "cwd", dir,
+	o := obj("session_id", canarySession, "turn_id", canarySession, "transcript_path",
+		filepath.Join(dir, "transcript.jsonl"), "cwd", dir,
 		"hook_event_name", event, "model", "canary", "permission_mode", "default", "tool_name", tool, "tool_input", args)
 	if event == preToolUse {
 		o = append(o, obj("tool_use_id", "call_canary")...)
@@ -226,7 +235,8 @@ func codexCheck(s *Setup) {
 		case have == "":
 			s.Add(Error, "not-trusted", h, hint, "%s has no hash of the hook: Codex skips it, and says nothing", config)
 		case have != want:
-			s.Add(Error, "not-trusted", h, hint, "%s has the hash of another hook: Codex skips this one, and says nothing", config)
+			s.Add(Error, "not-trusted", h, hint, "%s has the hash of another hook: Codex skips this one, and says nothing",
+				config)
 		}
 	}
 }
@@ -359,8 +369,10 @@ func setTrust(config []byte, key, hash string) ([]byte, error) {
 		out = append(out, nl...)
 	}
 	out = fmt.Appendf(out, "[hooks.state.%s]%strusted_hash = %q%s", jsonx.Quote(key), nl, hash, nl)
-	if doc, problems := tomlx.ParseDoc(out); problems != nil || text(doc.Root.At("hooks", "state", key), "trusted_hash") != hash {
-		return nil, errors.New("hooks or hooks.state is one value, to which the hash of obstat's hook cannot be added: make a table of it, or trust the hook with /hooks in Codex")
+	doc, problems = tomlx.ParseDoc(out)
+	if problems != nil || text(doc.Root.At("hooks", "state", key), "trusted_hash") != hash {
+		return nil, errors.New("hooks or hooks.state is one value, to which the hash of obstat's hook cannot be added: make " +
+			"a table of it, or trust the hook with /hooks in Codex")
 	}
 	return out, nil
 }

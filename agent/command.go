@@ -93,7 +93,7 @@ func (a *Agent) line(c Invocation) string {
 	return words
 }
 
-// lineOf returns the command line for an event. That of one that tells what became of a call ends
+// lineOf returns the command line for an event. That of one that tells the outcome of a call ends
 // at once, and leaves obstat behind with the payload: the agent does not wait for a record.
 func (a *Agent) lineOf(event string, c Invocation) string {
 	if !among(a.after, event) || runtime.GOOS == "windows" {
@@ -129,13 +129,17 @@ func shellWords(argv []string) string {
 
 // Quote writes an argument for a POSIX shell.
 func Quote(s string) string {
-	if s == "" || strings.HasPrefix(s, "~") || strings.ContainsFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("/._-+:@%=", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-	}) {
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	if s != "" && strings.Trim(s, plainChars) == "" {
+		return s
 	}
-	return s
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
+
+// plainChars are the characters of words that mean themselves in a shell.
+const plainChars = "-/._+:@%=0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// runsText tells whether a flag has a shell run its argument: `-c`, `-lc`.
+func runsText(flag string) bool { return strings.HasPrefix(flag, "-") && strings.HasSuffix(flag, "c") }
 
 // windowsWords writes words for cmd and PowerShell, both of which take a quoted
 // program.
@@ -162,13 +166,13 @@ func (a *Agent) within(words []string, depth int) (Invocation, bool) {
 		return Invocation{}, false
 	}
 	program, args := words[0], words[1:]
-	name := base(program)
+	name, last := base(program), words[len(words)-1]
 	switch {
 	case name == oldProgram:
 		return Invocation{program, args}, true
-	case len(args) > 0 && args[0] == "hook" && (name == "obstat" || args[len(args)-1] == a.Name || Of(args[len(args)-1]) != nil):
+	case len(args) > 0 && args[0] == "hook" && (name == "obstat" || last == a.Name || Of(last) != nil):
 		return Invocation{program, args[1:]}, true
-	case depth > 0 && len(args) > 1 && among("sh bash dash zsh", name) && strings.HasPrefix(args[0], "-") && strings.HasSuffix(args[0], "c"):
+	case depth > 0 && among("sh bash dash zsh", name) && len(args) > 1 && runsText(args[0]):
 		return a.within(splitWords(args[1]), depth-1)
 	}
 	return Invocation{}, false

@@ -45,7 +45,8 @@ func copilot() *Agent {
 
 var copilotAskings = []Asking{
 	{Way: "interactive, --allow-all-tools too", At: AtPrompt, env: "COPILOT_CLI=1", args: "--allow-all-tools"},
-	{Way: "interactive, --deny-tool, or on macOS and Windows", At: AtObstat, env: "COPILOT_CLI=1", args: "--deny-tool=write",
+	{Way: "interactive, --deny-tool, or on macOS and Windows", At: AtObstat, env: "COPILOT_CLI=1",
+		args: "--deny-tool=write",
 		Says: "a yes in its own prompt would outrank the denial; where obstat cannot see the command line, there may be one"},
 	{Way: "the app", At: AtObstat, Says: "it is reported to run what a hook asks about"},
 	{Way: "-p", At: AtObstat, env: "COPILOT_CLI=1", args: "-p x", With: "--wait 60s",
@@ -53,8 +54,9 @@ var copilotAskings = []Asking{
 }
 
 // copilotHousekeeping has sql, which is for the session's own tables.
-const copilotHousekeeping = `report_intent update_todo task_complete ask_user exit_plan_mode read_agent list_agents sql session_store_sql store_memory
-	list_bash read_bash stop_bash list_powershell read_powershell stop_powershell fetch_copilot_cli_documentation`
+const copilotHousekeeping = `report_intent update_todo task_complete ask_user exit_plan_mode
+	read_agent list_agents sql session_store_sql store_memory list_bash read_bash stop_bash
+	list_powershell read_powershell stop_powershell fetch_copilot_cli_documentation`
 
 var copilotPlaces = []place{
 	{scope: User, env: "COPILOT_HOME", under: ".copilot", path: "hooks", dir: true, install: true},
@@ -62,7 +64,8 @@ var copilotPlaces = []place{
 	{scope: Project, path: ".github/hooks", dir: true},
 	{scope: Project, path: ".github/copilot/settings.json"},
 	{scope: Project, path: ".github/copilot/settings.local.json"},
-	{scope: Managed, machine: machineDir{"/etc/github-copilot", "/etc/github-copilot", `C:\ProgramData\github-copilot`}, path: "policy.d", dir: true},
+	{scope: Managed, machine: machineDir{"/etc/github-copilot", "/etc/github-copilot", `C:\ProgramData\github-copilot`},
+		path: "policy.d", dir: true},
 }
 
 // copilotCLI is the mode of calls of the command line program, which says so by a variable.
@@ -71,22 +74,27 @@ const copilotCLI = "cli"
 // copilotModes: an allow outranks the person's own `--deny-tool` and the check of paths, and nothing in
 // the payload tells whether there are any.
 func copilotModes() []Mode {
-	const own = "An allow would outrank --deny-tool and the check of paths, so Copilot's own rules decide; --allow-all-tools leaves all questions to obstat."
+	const own = "An allow would outrank --deny-tool and the check of paths, so Copilot's own rules decide; " +
+		"--allow-all-tools leaves all questions to obstat."
 	return []Mode{
 		{Name: AnyMode, Event: request, Allow: Lifts, Asks: true, Says: own},
 		{Name: AnyMode, Event: permissionRequest, Allow: Lifts, Asks: true, Says: own},
 		{Name: copilotCLI, Plain: true, Allow: Lifts, Asks: true, Says: own},
-		{Name: AnyMode, Allow: Lifts, Says: "With --deny-tool, or a command line that cannot be seen: a yes in the prompt that an ask brings up would outrank the denial, so obstat asks itself. The app is reported not to show asks."},
+		{Name: AnyMode, Allow: Lifts, Says: "With --deny-tool, or a command line that cannot be seen: a yes in the prompt " +
+			"that an ask brings up would outrank the denial, so obstat asks itself. The app is reported not to show asks."},
 	}
 }
 
 var copilotCovers = []Limit{
 	{"subagents", Yes, "Calls of subagents reach the hook."},
 	{"headless runs", Yes, "With -p an ask that nobody can answer is a denial."},
-	{"allowed calls", No, "An allow would outrank --deny-tool and the check of paths, so it is never said: Copilot asks about what its own rules do not allow. With --allow-all-tools it asks nothing, --deny-tool holds, and obstat's denials and asks do."},
+	{"allowed calls", No, "An allow would outrank --deny-tool and the check of paths, so it is never said: Copilot asks " +
+		"about what its own rules do not allow. With --allow-all-tools it asks nothing, --deny-tool holds, and obstat's " +
+		"denials and asks do."},
 	{"a hook that fails", Yes, "Every exit code but 0 is a denial; half an answer with code 0 is not."},
 	{"a hook that is late", No, "After the time-out the call runs; obstat denies before that."},
-	{"trust", No, "Hooks of a project (.github/hooks) are skipped without a word unless the folder is trusted: obstat installs for the user."},
+	{"trust", No, "Hooks of a project (.github/hooks) are skipped without a word unless the folder is trusted: obstat " +
+		"installs for the user."},
 }
 
 func copilotMarks(s *sent) likeness {
@@ -94,7 +102,8 @@ func copilotMarks(s *sent) likeness {
 	case s.has("toolName", "toolArgs", "sessionId"):
 		return surely
 	case !s.has("hook_event_name"):
-	case s.told == Copilot || s.getenv("COPILOT_CLI") != "" || s.has("timestamp") && !s.has("permission_mode", "transcript_path"):
+	case s.told == Copilot || s.getenv("COPILOT_CLI") != "" || s.has("timestamp") &&
+		!s.has("permission_mode", "transcript_path"):
 		return alike
 	}
 	return foreign
@@ -107,7 +116,8 @@ const (
 	request = "permissionRequest"
 )
 
-const copilotOther = "sessionStart sessionEnd userPromptSubmitted errorOccurred agentStop subagentStart subagentStop preCompact notification"
+const copilotOther = "sessionStart sessionEnd userPromptSubmitted errorOccurred agentStop subagentStart subagentStop " +
+	"preCompact notification"
 
 func copilotDecode(p *payload, e *Event) {
 	r := p.root
@@ -132,11 +142,12 @@ func copilotDecode(p *payload, e *Event) {
 	case e.Name != "" && e.Name != "preToolUse":
 		p.noEvent(e)
 	}
-	e.Call = &obstat.Call{Tool: p.need(r, "toolName"), Input: p.input(r, args, true), Session: p.text(r, "sessionId"), Dir: p.text(r, "cwd")}
+	e.Call = &obstat.Call{Tool: p.need(r, "toolName"), Input: p.input(r, args, true), Session: p.text(r, "sessionId"),
+		Dir: p.text(r, "cwd")}
 	e.Subagent = p.text(r, "agentType")
 }
 
-// copilotAfter reads what became of a call; its event may not be named.
+// copilotAfter reads the outcome of a call; its event may not be named.
 func (p *payload) copilotAfter(e *Event) {
 	p.after(e, "toolResult", "durationMs")
 	switch kind := text(p.root.Get("toolResult"), "resultType"); {
@@ -204,21 +215,25 @@ func copilotHonours(_ *Hook, s *said) Outcome {
 
 func copilotForge(_, dir string, p probe) object {
 	tool, args := p.as("bash", "create", "path", "file_text")
-	return obj("sessionId", canarySession, "timestamp", int64(1767225600000), "cwd", dir, "toolName", tool, "toolArgs", args)
+	return obj("sessionId", canarySession, "timestamp", int64(1767225600000), "cwd", dir, "toolName", tool, "toolArgs",
+		args)
 }
 
 func copilotCheck(s *Setup) {
 	claudeSwitches(s)
 	for _, f := range s.Files { // by a digest of Copilot's own, so that it cannot be told whose hook it is
 		if n := f.root.Get("disabledHooks"); n.Is(tree.Array) && len(n.Elems) > 0 && len(s.Hooks) > 0 {
-			found := Finding{Level: Warning, Code: "hooks-listed", File: f.Name, Msg: "disabledHooks: Copilot does not run the hooks that are listed here by digest, and obstat's may be one of them", Hint: "see that it is on in Copilot's /hooks, or take the list out"}
+			found := Finding{Level: Warning, Code: "hooks-listed", File: f.Name,
+				Msg: "disabledHooks: Copilot does not run the hooks that are listed here by digest, and obstat's may be one of " +
+					"them", Hint: "see that it is on in Copilot's /hooks, or take the list out"}
 			found.Line, found.Col = tree.LineCol(f.data, n.Start)
 			s.note(found)
 		}
 	}
 	for _, h := range s.Hooks {
 		if h.File.Scope == Project {
-			s.Add(Warning, "skipped-scope", h, s.Again(), "Copilot skips hooks of a project unless its folder is trusted, and says nothing")
+			s.Add(Warning, "skipped-scope", h, s.Again(), "Copilot skips hooks of a project unless its folder is trusted, and "+
+				"says nothing")
 		}
 	}
 }

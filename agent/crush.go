@@ -56,13 +56,15 @@ var crushPlaces = []place{
 func crushModes() []Mode {
 	return []Mode{
 		{Name: AnyMode, Plain: true, Allow: Skips, Asks: true, Says: "Tools that are switched off stay so."},
-		{Name: AnyMode, Allow: Skips, Says: "With --yolo, and in crush run, Crush would answer yes by itself; so would one whose command line cannot be seen."},
+		{Name: AnyMode, Allow: Skips, Says: "With --yolo, and in crush run, Crush would answer yes by itself; so would one " +
+			"whose command line cannot be seen."},
 	}
 }
 
 var crushCovers = []Limit{
 	{"subagents", No, "Hooks run for the top-level agent alone: deny the agent tool, or allow it knowingly."},
-	{"asking", Partly, "No answer is Crush's own prompt. With --yolo, and in crush run, it would answer yes by itself: there, and on macOS and Windows, where obstat cannot tell, an ask is a denial, or goes to obstat ask."},
+	{"asking", Partly, "No answer is Crush's own prompt. With --yolo, and in crush run, it would answer yes by itself: " +
+		"there, and on macOS and Windows, where obstat cannot tell, an ask is a denial, or goes to obstat ask."},
 	{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2, which denies."},
 	{"a hook that is late", Partly, "After the time-out Crush's own prompt decides."},
 }

@@ -55,14 +55,18 @@ func cursor() *Agent {
 var cursorPlaces = []place{
 	{scope: User, under: ".cursor", path: "hooks.json", install: true},
 	{scope: Project, path: ".cursor/hooks.json", install: true},
-	{scope: Managed, machine: machineDir{"/etc/cursor", "/Library/Application Support/Cursor", `C:\ProgramData\Cursor`}, path: "hooks.json"},
+	{scope: Managed, machine: machineDir{"/etc/cursor", "/Library/Application Support/Cursor", `C:\ProgramData\Cursor`},
+		path: "hooks.json"},
 }
 
 var cursorCovers = []Limit{
 	{"subagents", Partly, "Starting one is asked for; cloud agents have no hook for MCP calls."},
-	{"asking", No, "In auto-review Cursor is reported to run commands that a hook asks about, and for files and subagents an ask is not enforced: it is a denial, or goes to obstat ask."},
-	{"allowed calls", No, "Whether an allow takes the place of Cursor's reviewer is not documented, so it is never said: Cursor's own rules and run mode decide."},
-	{"tools without a hook", No, "Only commands, MCP calls, reading, Write, Delete, Grep and subagents are asked for; other tools are not."},
+	{"asking", No, "In auto-review Cursor is reported to run commands that a hook asks about, and for files and " +
+		"subagents an ask is not enforced: it is a denial, or goes to obstat ask."},
+	{"allowed calls", No, "Whether an allow takes the place of Cursor's reviewer is not documented, so it is never said: " +
+		"Cursor's own rules and run mode decide."},
+	{"tools without a hook", No, "Only commands, MCP calls, reading, Write, Delete, Grep and subagents are asked for; " +
+		"other tools are not."},
 	{"a hook that fails", Yes, "failClosed makes it a denial."},
 	{"a hook that is late", Yes, "failClosed makes it a denial."},
 	{"trust", Partly, "A project's hooks run only in a trusted workspace."},
@@ -80,11 +84,13 @@ const (
 	cursorMCPDone   = "afterMCPExecution"
 )
 
-const cursorOther = "sessionStart sessionEnd postToolUse postToolUseFailure subagentStop afterFileEdit beforeSubmitPrompt preCompact stop afterAgentResponse afterAgentThought afterTabFileEdit workspaceOpen"
+const cursorOther = "sessionStart sessionEnd postToolUse postToolUseFailure subagentStop afterFileEdit " +
+	"beforeSubmitPrompt preCompact stop afterAgentResponse afterAgentThought afterTabFileEdit workspaceOpen"
 
 func cursorDecode(p *payload, e *Event) {
 	r := p.root
-	p.keys(r, "conversation_id hook_event_name workspace_roots tool_name tool_input tool_use_id cwd command mcp_server_name file_path subagent_type task")
+	p.keys(r, "conversation_id hook_event_name workspace_roots tool_name tool_input tool_use_id cwd command "+
+		"mcp_server_name file_path subagent_type task")
 	c := &obstat.Call{}
 	switch e.Name {
 	case cursorTool:
@@ -156,7 +162,8 @@ func cursorHonours(h *Hook, s *said) Outcome {
 }
 
 func cursorForge(event, dir string, p probe) object {
-	o := obj("conversation_id", canarySession, "generation_id", canarySession, "model", "canary", "hook_event_name", event, "cursor_version", "2.4", "workspace_roots", []any{dir})
+	o := obj("conversation_id", canarySession, "generation_id", canarySession, "model", "canary", "hook_event_name",
+		event, "cursor_version", "2.4", "workspace_roots", []any{dir})
 	switch {
 	case event == cursorShell && p.kind == shellProbe:
 		return append(o, obj("command", p.text, "cwd", dir, "sandbox", false)...)
@@ -169,7 +176,8 @@ func cursorForge(event, dir string, p probe) object {
 		tool, args := p.as("", "Write", "file_path", "content")
 		return append(o, obj("tool_name", tool, "tool_input", args, "tool_use_id", "canary", "cwd", dir)...)
 	case p.cut:
-		return append(o, obj("file_path", filepath.Join(dir, "a"), "subagent_type", "explore", "task", "a", "tool_name", "Write", "command", "true")...)
+		return append(o, obj("file_path", filepath.Join(dir, "a"), "subagent_type", "explore", "task", "a", "tool_name",
+			"Write", "command", "true")...)
 	}
 	return nil
 }

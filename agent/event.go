@@ -30,12 +30,12 @@ type Event struct {
 	// Suggestions are rules that the agent itself offers to remember, in its own
 	// notation: `Bash(npm test)`.
 	Suggestions []obstat.Offer
-	// Unattended: the agent says that nobody sits at it, so that its own prompt is a denial.
+	// Unattended: the agent runs without a user, so that its own prompt is a denial.
 	// Started is the agent's command line, nil where that is not known: `crush --yolo` answers its own
 	// prompts with yes.
 	Started    []string
 	Unattended bool
-	// Done tells what became of Call, which was decided before; nil: it is to be decided.
+	// Done is the outcome of Call, which was decided before; nil: it is to be decided.
 	Done *Done
 	// Mode is the agent's mode as the payload has it, "" where it does not tell: `plan`. A policy is told
 	// it, as Call.Mode, only where the word is one of its own.
@@ -94,7 +94,7 @@ func (l List) Decode(name string, stdin []byte, getenv func(string) string) (*Ev
 		e.Agent = l.byEnv(getenv)
 	}
 	root, problems := jsonx.Parse(stdin, jsonx.Options{Fold: 1})
-	if root.Is(tree.Object) { // a broken one may still tell who sent it
+	if root.Is(tree.Object) { // a broken one may still tell its sender
 		e.Name = eventName(root)
 		e.Agent = l.sniff(&sent{root: root, told: e.Agent, event: e.Name, getenv: getenv})
 	}
@@ -179,7 +179,8 @@ func (e *Event) unshown() string {
 	if e.Mode == "" {
 		return nobodyAsked
 	}
-	return fmt.Sprintf("this call needs a person's approval, which %s is not proved to ask for in the mode %s: ", e.Who().Title, words(e.Mode))
+	return fmt.Sprintf("this call needs a person's approval, which %s is not proved to ask for in the mode %s: ",
+		e.Who().Title, words(e.Mode))
 }
 
 // Left tells whether a call is left to the agent: its tool does nothing to the outside, and no rule of a
@@ -207,7 +208,8 @@ func (e *Event) CanAsk(o *Options) bool {
 		return false
 	}
 	r := e.Encode(&obstat.Decision{Verdict: obstat.Ask}, o)
-	return r.Exit != exitDeny && !bytes.Contains(r.Stdout, []byte(nobodyAsked)) && !bytes.Contains(r.Stderr, []byte(nobodyAsked))
+	return r.Exit != exitDeny && !bytes.Contains(r.Stdout, []byte(nobodyAsked)) &&
+		!bytes.Contains(r.Stderr, []byte(nobodyAsked))
 }
 
 // Refuse answers the event with a denial because something went wrong.
@@ -231,7 +233,7 @@ func words(s string) string {
 		}
 		return r
 	}, s)
-	if len(s) > maxWords { // the end says what to do about it
+	if len(s) > maxWords { // the end says how to go on
 		s = strings.ToValidUTF8(s[:maxWords*3/4], "") + " ... " + strings.ToValidUTF8(s[len(s)-maxWords/4:], "")
 	}
 	if strings.TrimSpace(s) == "" {

@@ -51,8 +51,10 @@ func gemini() *Agent {
 }
 
 // geminiHousekeeping has complete_task, without which a subagent never ends.
-const geminiHousekeeping = `complete_task update_topic write_todos ask_user enter_plan_mode exit_plan_mode list_background_processes read_background_output
-	tracker_create_task tracker_update_task tracker_get_task tracker_list_tasks tracker_add_dependency tracker_visualize get_internal_docs list_mcp_resources save_memory`
+const geminiHousekeeping = `complete_task update_topic write_todos ask_user enter_plan_mode
+	exit_plan_mode list_background_processes read_background_output tracker_create_task
+	tracker_update_task tracker_get_task tracker_list_tasks tracker_add_dependency tracker_visualize
+	get_internal_docs list_mcp_resources save_memory`
 
 var geminiPlaces = []place{
 	{scope: User, under: ".gemini", path: "settings.json", install: true},
@@ -66,14 +68,17 @@ var geminiPlaces = []place{
 func geminiModes() []Mode {
 	return []Mode{
 		{Name: safetyChecker, Allow: Idle, Asks: true, Says: "A safety checker only tightens what Gemini's policies allow."},
-		{Name: AnyMode, Allow: Idle, Says: "Default, auto_edit, yolo and plan: its policies and its prompt follow. An ask would outrank its own deny rules, so obstat asks itself."},
+		{Name: AnyMode, Allow: Idle, Says: "Default, auto_edit, yolo and plan: its policies and its prompt follow. An ask " +
+			"would outrank its own deny rules, so obstat asks itself."},
 	}
 }
 
 var geminiCovers = []Limit{
 	{"subagents", Yes, "Calls of subagents reach the hook, but cannot be told from the agent's own."},
-	{"headless runs", Partly, "Without a rule of Gemini's own or yolo mode, shell commands are not even offered, and the hook is not called."},
-	{"asking", No, "An ask would outrank Gemini's own deny rules, and hangs for ever without a terminal: it is a denial, or goes to obstat ask."},
+	{"headless runs", Partly, "Without a rule of Gemini's own or yolo mode, shell commands are not even offered, and the " +
+		"hook is not called."},
+	{"asking", No, "An ask would outrank Gemini's own deny rules, and hangs for ever without a terminal: it is a denial, " +
+		"or goes to obstat ask."},
 	{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2 and words, which blocks."},
 	{"a hook that is late", No, "After the time-out (milliseconds) the call runs; obstat denies before that."},
 	{"trust", Partly, "A project's hooks run only in a trusted folder; in an untrusted one Gemini does not start."},
@@ -90,7 +95,8 @@ const (
 )
 
 // geminiOther are the events that ask for no permission.
-const geminiOther = "BeforeAgent AfterAgent BeforeModel AfterModel BeforeToolSelection SessionStart SessionEnd Notification PreCompress"
+const geminiOther = "BeforeAgent AfterAgent BeforeModel AfterModel BeforeToolSelection SessionStart SessionEnd " +
+	"Notification PreCompress"
 
 func geminiDecode(p *payload, e *Event) {
 	if call := p.root.Get("toolCall"); call != nil {
@@ -174,7 +180,8 @@ func geminiHonours(_ *Hook, s *said) Outcome {
 
 func geminiForge(event, dir string, p probe) object {
 	tool, args := p.as("run_shell_command", "write_file", "file_path", "content")
-	return obj("session_id", canarySession, "transcript_path", filepath.Join(dir, "transcript.jsonl"), "cwd", dir, "hook_event_name", event,
+	return obj("session_id", canarySession, "transcript_path", filepath.Join(dir, "transcript.jsonl"), "cwd", dir,
+		"hook_event_name", event,
 		"timestamp", "2026-01-01T00:00:00.000Z", "tool_name", tool, "tool_input", args)
 }
 
@@ -193,7 +200,8 @@ func geminiCheck(s *Setup) {
 			continue
 		}
 		for _, n := range list.Elems {
-			if n.Is(tree.String) && (n.Str == "obstat" || slices.ContainsFunc(s.Hooks, func(h *Hook) bool { return h.Text == n.Str })) {
+			ours := n.Str == "obstat" || slices.ContainsFunc(s.Hooks, func(h *Hook) bool { return h.Text == n.Str })
+			if n.Is(tree.String) && ours {
 				s.off(f, n, "hooksConfig.disabled names obstat's hook")
 			}
 		}

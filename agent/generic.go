@@ -27,7 +27,8 @@ func generic() *Agent {
 func genericDecode(p *payload, e *Event) {
 	r := p.root
 	p.keys(r, "tool tool_name input tool_input cwd dir session session_id")
-	e.Call = &obstat.Call{Tool: p.need(r, either(r, "tool", "tool_name")), Input: p.input(r, either(r, "input", "tool_input"), false),
+	e.Call = &obstat.Call{Tool: p.need(r, either(r, "tool", "tool_name")),
+		Input:   p.input(r, either(r, "input", "tool_input"), false),
 		Session: p.text(r, either(r, "session", "session_id")), Dir: p.text(r, either(r, "cwd", "dir"))}
 }
 

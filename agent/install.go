@@ -33,7 +33,8 @@ type Change struct {
 // Install returns the changes that put obstat's hook in, in the order they are
 // made; nil if the agent reads no hooks in that scope.
 func (a *Agent) Install(r *Request) []Change {
-	t := &target{agent: a, file: a.Target(r.Scope, r.Where), call: Invocation{r.Program, append(slices.Clone(r.Options), a.Name)}}
+	t := &target{agent: a, file: a.Target(r.Scope, r.Where), call: Invocation{r.Program,
+		append(slices.Clone(r.Options), a.Name)}}
 	return t.changes(r, t.add, t.write, false)
 }
 

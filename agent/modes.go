@@ -8,30 +8,31 @@ import (
 	"github.com/obstat/obstat/internal/format/jsonx"
 )
 
-// A Weight is the effect of a hook's allow on what the agent itself would do with the call.
+// A Weight is the effect of a hook's allow on the agent's own judgement of the call.
 type Weight uint8
 
 // The weights. The zero value is that of a mode that is not known: an allow is never said there.
 const (
-	Lifts    Weight = iota // it lifts what the agent's mode or rules refuse
+	Lifts    Weight = iota // it lifts refusals of the agent's mode or rules
 	Silences               // another judge of the agent's, such as a classifier, is not asked any more
 	Answers                // it answers a question that the agent's own rules want a person to answer
-	Skips                  // it skips the agent's prompt; what the agent refuses, or has a rule to ask about, stays so
+	Skips                  // it skips the agent's prompt; its refusals, and the questions of its rules, stay
 	Idle                   // it changes nothing: the agent's rules and its prompt follow
 )
 
 // String returns the weight in the words of the tables in docs/agents.
 func (w Weight) String() string {
-	return [...]string{"would lift its refusals", "would silence its judge", "would answer its own rules' questions", "skips its prompt, no more", "changes nothing"}[min(w, Idle)]
+	return [...]string{"would lift its refusals", "would silence its judge", "would answer its own rules' questions",
+		"skips its prompt, no more", "changes nothing"}[min(w, Idle)]
 }
 
-// A Mode is a row of an agent's table of modes: what a hook's allow and ask do in one of them.
+// A Mode is a row of an agent's table of modes: the effect of a hook's allow and ask in one of them.
 type Mode struct {
 	// Name is the payload's word for the mode; [AnyMode] where it does not tell, or all are alike.
 	Name  string
 	Event string // "" is every event
 	// Plain: the row counts only where the agent's command line is known, and nothing on it changes
-	// what an answer does.
+	// the effect of an answer.
 	Plain bool
 	Allow Weight
 	// Over is the judge that is silenced, which a rule may outrank.
@@ -73,18 +74,19 @@ func (a *Agent) Modes() []Mode { return a.modes }
 // strictest: no allow is said, and no ask left to the agent.
 func (a *Agent) modeOf(mode, event string, plain bool) Mode {
 	for _, m := range a.modes {
-		if (m.Name == mode || m.Name == AnyMode) && (m.Event == "" || m.Event == event) && (plain || !m.Plain) {
+		named := m.Name == mode || m.Name == AnyMode
+		if named && (m.Event == "" || m.Event == event) && (plain || !m.Plain) {
 			return m
 		}
 	}
 	return Mode{Name: mode, Event: event}
 }
 
-// ReadsStart tells whether the agent's command line says what an answer of its hook does.
+// ReadsStart tells whether the agent's command line changes the effect of its hook's answer.
 func (a *Agent) ReadsStart() bool { return a.starts != "" }
 
-// plain tells whether the command line is known to be the agent's, without a word that changes what an
-// answer does: not `copilot --deny-tool=write`.
+// plain tells whether the command line is known to be the agent's, without a word that changes the effect
+// of an answer: not `copilot --deny-tool=write`.
 func (e *Event) plain() bool {
 	a := e.Who()
 	program := strings.Join(e.Started[:min(2, len(e.Started))], " ") // `node /opt/copilot/index.js`

@@ -79,9 +79,11 @@ var openCodeCovers = []Limit{
 	{"subagents", Yes, "Calls of subagents, in sessions of their own, reach the plugin."},
 	{"headless runs", Yes, "opencode run asks nobody; obstat's answer counts."},
 	{"asking", No, "A plugin cannot ask, so an ask is a denial; obstat ask can answer it."},
-	{"a hook that fails", Partly, "The plugin throws where obstat is missing or dies; a plugin that does not load is a line in a log, and calls run."},
+	{"a hook that fails", Partly, "The plugin throws where obstat is missing or dies; a plugin that does not load is a " +
+		"line in a log, and calls run."},
 	{"a hook that is late", Yes, "opencode waits; the plugin gives up after ten minutes and denies."},
-	{"no network", Partly, "With a plugin opencode waits at its start for a package from the network; install with --offline."},
+	{"no network", Partly, "With a plugin opencode waits at its start for a package from the network; install with " +
+		"--offline."},
 }
 
 const (
@@ -98,7 +100,8 @@ func openCodeDecode(p *payload, e *Event) {
 	if e.Name != "" && e.Name != executeBefore && e.Name != executeAfter {
 		p.noEvent(e)
 	}
-	e.Call = &obstat.Call{Tool: p.need(r, "tool"), Input: p.input(r, "args", false), Session: p.text(r, "sessionID"), Dir: p.text(r, "directory")}
+	e.Call = &obstat.Call{Tool: p.need(r, "tool"), Input: p.input(r, "args", false), Session: p.text(r, "sessionID"),
+		Dir: p.text(r, "directory")}
 	e.ToolUse, e.Mode = p.text(r, "callID"), cmp.Or(p.text(r, "agent"), openCodeAgent)
 	e.Call.Mode = obstat.Mode(e.Mode)
 	if e.Name == executeAfter {
@@ -145,13 +148,15 @@ func openCodeWords(line string) (words []string) {
 
 func openCodeForge(event, dir string, p probe) object {
 	tool, args := p.as("bash", "write", "filePath", "content")
-	return obj("hook_event_name", event, "tool", tool, "sessionID", canarySession, "callID", "canary", "args", args, "directory", dir)
+	return obj("hook_event_name", event, "tool", tool, "sessionID", canarySession, "callID", "canary", "args", args,
+		"directory", dir)
 }
 
 func openCodeCheck(s *Setup) {
 	for _, h := range s.Hooks {
 		if needsNetwork(h.File.Name) {
-			s.Add(Warning, "needs-network", h, "obstat install opencode --offline", "without a network opencode waits for its plugin package, and does not start")
+			s.Add(Warning, "needs-network", h, "obstat install opencode --offline",
+				"without a network opencode waits for its plugin package, and does not start")
 		}
 	}
 }
@@ -178,14 +183,16 @@ func openCodeOffline(t *target, r *Request, remove bool) []Change {
 		lock, modules := filepath.Join(dir, "package-lock.json"), filepath.Join(dir, "node_modules")
 		switch {
 		case remove:
-			out = append(out, Change{Name: lock, Edit: dropped(openCodeLock)}, Change{Name: filepath.Join(modules, ".obstat"), Edit: dropped(openCodeModules), Dir: true})
+			out = append(out, Change{Name: lock, Edit: dropped(openCodeLock)},
+				Change{Name: filepath.Join(modules, ".obstat"), Edit: dropped(openCodeModules), Dir: true})
 		case r.Offline:
-			out = append(out, Change{Name: lock, Edit: ifNone(openCodeLock, nil)}, Change{Name: filepath.Join(modules, ".obstat"), Edit: ifNone(openCodeModules, func() bool {
-				list, _ := os.ReadDir(modules) // opencode looks for the directory alone
-				return !slices.ContainsFunc(list, func(e os.DirEntry) bool {
-					return !strings.HasPrefix(e.Name(), "..obstat.") /* the lock of this change */
-				})
-			})})
+			out = append(out, Change{Name: lock, Edit: ifNone(openCodeLock, nil)},
+				Change{Name: filepath.Join(modules, ".obstat"), Edit: ifNone(openCodeModules, func() bool {
+					list, _ := os.ReadDir(modules) // opencode looks for the directory alone
+					return !slices.ContainsFunc(list, func(e os.DirEntry) bool {
+						return !strings.HasPrefix(e.Name(), "..obstat.") /* the lock of this change */
+					})
+				})})
 		}
 	}
 	return out

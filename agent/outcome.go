@@ -43,7 +43,7 @@ func (h *Hook) As(name string) *Hook {
 	return &as
 }
 
-// Honours tells whether the agent takes a reply for what it should be: that the call may run, or not.
+// Honours tells whether the agent reads a reply as it is meant: that the call may run, or not.
 func (h *Hook) Honours(r *Reply, runs bool) bool { return (h.Outcome(r) == Runs) == runs }
 
 // whole returns the object that b is, nil if it is none.

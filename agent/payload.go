@@ -251,8 +251,8 @@ func (p *payload) project(variable string) []string {
 }
 
 // typed writes a command that is a list of words as the text that means the same, for rules are about texts:
-// `["bash", "-lc", "make all"]` as `make all`, which is what a shell tool does with a text. Tools that take none but texts
-// are left out, and refused.
+// `["bash", "-lc", "make all"]` as `make all`: a shell tool runs a text so. Tools that take
+// none but texts are left out, and refused.
 func typed(c *obstat.Call) {
 	if among(shellTools, c.Tool) || effect.ToolKind(c.Tool) != "shell" {
 		return
@@ -301,7 +301,8 @@ func (p *payload) check(e *Event) {
 	if c.Tool == "" {
 		p.fail("the call names no tool")
 	}
-	if strings.TrimSpace(c.Tool) != c.Tool || strings.ContainsFunc(c.Tool, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	hidden := strings.ContainsFunc(c.Tool, func(r rune) bool { return !unicode.IsPrint(r) })
+	if hidden || strings.TrimSpace(c.Tool) != c.Tool {
 		p.fail("the name of the tool %q has a blank at its end, or a character in it that is not shown", c.Tool)
 	}
 	if c.Dir != "" && !absolute(c.Dir) {
@@ -336,7 +337,7 @@ func (p *payload) check(e *Event) {
 }
 
 // controls refuses commands with control characters in them: a person would be
-// shown something else than what runs.
+// shown something else than the text that runs.
 func (p *payload) controls(n *tree.Node) {
 	for _, m := range n.Members {
 		if !among("command cmd command_line commandline script", strings.ToLower(m.Key)) {
@@ -374,7 +375,8 @@ func absolute(p string) bool {
 	if path.IsAbs(p) || strings.HasPrefix(p, `\\`) {
 		return true
 	}
-	return len(p) >= 3 && p[1] == ':' && (p[2] == '\\' || p[2] == '/') && (p[0]|0x20) >= 'a' && (p[0]|0x20) <= 'z'
+	letter := len(p) >= 3 && p[0]|0x20 >= 'a' && p[0]|0x20 <= 'z'
+	return letter && p[1] == ':' && strings.IndexByte(`\/`, p[2]) >= 0
 }
 
 // text returns a text of an object, "" if there is none.

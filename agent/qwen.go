@@ -50,13 +50,15 @@ func qwen() *Agent {
 	}
 }
 
-const qwenHousekeeping = `todo_write task_create task_update task_list task_stop ask_user_question enter_plan_mode exit_plan_mode get_goal update_goal
-	list_agents tool_search structured_output report_findings record_source loop_wakeup cron_list cron_delete save_memory`
+const qwenHousekeeping = `todo_write task_create task_update task_list task_stop ask_user_question
+	enter_plan_mode exit_plan_mode get_goal update_goal list_agents tool_search structured_output
+	report_findings record_source loop_wakeup cron_list cron_delete save_memory`
 
 var qwenPlaces = []place{
 	{scope: User, env: "QWEN_HOME", under: ".qwen", path: "settings.json", install: true},
 	{scope: Project, path: ".qwen/settings.json", install: true},
-	{scope: Managed, machine: machineDir{"/etc/qwen-code", "/Library/Application Support/QwenCode", `C:\ProgramData\qwen-code`}, path: "settings.json"},
+	{scope: Managed, machine: machineDir{"/etc/qwen-code", "/Library/Application Support/QwenCode",
+		`C:\ProgramData\qwen-code`}, path: "settings.json"},
 }
 
 func qwenModes() (out []Mode) {
@@ -72,7 +74,8 @@ var qwenCovers = []Limit{
 	{"asking", Partly, "An allow does not skip Qwen Code's own prompt; an ask is a prompt of its own."},
 	{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2 and words, which blocks."},
 	{"a hook that is late", No, "After the time-out (milliseconds) the call runs; obstat denies before that."},
-	{"trust", Partly, "A project's hooks run only in a trusted folder; --bare, --safe-mode, QWEN_CODE_SIMPLE and QWEN_CODE_SAFE_MODE run none."},
+	{"trust", Partly, "A project's hooks run only in a trusted folder; --bare, --safe-mode, QWEN_CODE_SIMPLE and " +
+		"QWEN_CODE_SAFE_MODE run none."},
 }
 
 func qwenDecode(p *payload, e *Event) {
@@ -107,6 +110,8 @@ func qwenHonours(_ *Hook, s *said) Outcome {
 
 func qwenForge(event, dir string, p probe) object {
 	tool, args := p.as("run_shell_command", "write_file", "file_path", "content")
-	return obj("session_id", canarySession, "transcript_path", filepath.Join(dir, "transcript.jsonl"), "cwd", dir, "hook_event_name", event,
-		"timestamp", "2026-01-01T00:00:00.000Z", "permission_mode", "default", "tool_name", tool, "tool_input", args, "tool_use_id", "toolu_canary")
+	return obj("session_id", canarySession, "transcript_path", filepath.Join(dir, "transcript.jsonl"), "cwd", dir,
+		"hook_event_name", event,
+		"timestamp", "2026-01-01T00:00:00.000Z", "permission_mode", "default", "tool_name", tool, "tool_input", args,
+		"tool_use_id", "toolu_canary")
 }

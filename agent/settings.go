@@ -22,7 +22,7 @@ type settings struct {
 	// blanks, one may be missing: another event has asked before.
 	events []string
 	spare  string
-	// after are events, separated by blanks, that tell what became of a call. The agent does
+	// after are events, separated by blanks, that tell the outcome of a call. The agent does
 	// not wait for their hook.
 	after string
 	// limit is how long the agent waits for obstat's hook as it is installed; zero
@@ -48,7 +48,7 @@ type settings struct {
 	// strict are the only keys, separated by blanks, that the agent takes at the top
 	// of a file of hooks; "" for any.
 	strict string
-	// note is for who has installed it, unless with Request.Offline.
+	// note is shown after an installation, unless with Request.Offline.
 	note string
 	// more returns changes to other files that an installation needs.
 	more func(t *target, r *Request, remove bool) []Change
@@ -72,7 +72,7 @@ type settings struct {
 	covers  []Limit
 	version string
 	// brief is the agent's row in docs/agents/README.md: whether an allow skips its prompt, where an
-	// ask goes, whether arguments can be changed, what a missing obstat does.
+	// ask goes, whether arguments can be changed, how a missing obstat ends.
 	brief string
 }
 
@@ -110,8 +110,8 @@ func (l List) Installable() List {
 // zero where that is not known.
 func (a *Agent) Limit() time.Duration { return a.limit }
 
-// Note returns a line for the user who has installed obstat, unless with
-// [Request.Offline]; "" if there is nothing to say.
+// Note returns a line to show after an installation, unless with [Request.Offline]; "" if there
+// is nothing to say.
 func (a *Agent) Note() string { return a.note }
 
 // Waits tells whether the agent waits for a network at its start, unless with [Request.Offline].
@@ -147,7 +147,7 @@ type Scope uint8
 // The scopes.
 const (
 	User    Scope = iota + 1 // one user, in every project
-	Project                  // everybody who works in a project
+	Project                  // all users of a project
 	Managed                  // everybody on the machine; only its administrator writes there
 )
 

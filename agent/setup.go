@@ -115,11 +115,13 @@ func (s *Setup) off(f *File, n *tree.Node, format string, args ...any) {
 func (s *Setup) CheckFiles() {
 	for _, f := range s.Files {
 		if err := f.Broken(); err != nil {
-			s.note(Finding{Level: Error, Code: "broken-file", File: f.Name, Msg: fmt.Sprintf("%s: %s cannot read this file, and skips all of it", err, s.Agent.Title),
+			s.note(Finding{Level: Error, Code: "broken-file", File: f.Name,
+				Msg:  fmt.Sprintf("%s: %s cannot read this file, and skips all of it", err, s.Agent.Title),
 				Hint: "mend it; obstat install leaves it alone until then"})
 		}
 		if err := s.Agent.shape(f); err != nil && slices.ContainsFunc(s.Hooks, func(h *Hook) bool { return h.File == f }) {
-			s.note(Finding{Level: Error, Code: "misshapen-file", File: f.Name, Msg: fmt.Sprintf("%s: %s may skip all of the file", err, s.Agent.Title), Hint: "mend it"})
+			s.note(Finding{Level: Error, Code: "misshapen-file", File: f.Name,
+				Msg: fmt.Sprintf("%s: %s may skip all of the file", err, s.Agent.Title), Hint: "mend it"})
 		}
 	}
 }
@@ -152,21 +154,23 @@ func (s *Setup) CheckHooks() {
 		}
 		for _, o := range s.Hooks[:i] {
 			if h.Event == o.Event && !(s.Agent.merges && h.Text == o.Text && h.File != o.File) {
-				s.Add(Warning, "duplicate", h, "take one of them out", "%s is asked for here and in %s:%d, so that every call is asked for twice", h.Event, o.File.Name, o.Line)
+				s.Add(Warning, "duplicate", h, "take one of them out", "%s is asked for here and in %s:%d, so that every call is "+
+					"asked for twice", h.Event, o.File.Name, o.Line)
 			}
 		}
 	}
 }
 
 // switches finds variables that switch the agent's hooks off: in the environment, which
-// whoever starts it here hands on, and in its settings.
+// an agent that is started here inherits, and in its settings.
 func (s *Setup) switches() {
 	for name := range strings.FieldsSeq(s.Agent.off) {
 		if s.Where.Getenv != nil && !among("0 false", cmp.Or(s.Where.Getenv(name), "0")) {
 			for _, h := range s.Hooks {
 				h.Idle = true
 			}
-			s.note(Finding{Level: Error, Code: "hooks-off", Msg: fmt.Sprintf("%s is set: %s runs no hooks", name, s.Agent.Title), Hint: "unset " + name})
+			s.note(Finding{Level: Error, Code: "hooks-off", Msg: fmt.Sprintf("%s is set: %s runs no hooks", name,
+				s.Agent.Title), Hint: "unset " + name})
 		}
 		for _, f := range s.Files {
 			if n := f.root.At("env", name); n != nil {
@@ -180,7 +184,8 @@ func (s *Setup) switches() {
 func (s *Setup) moved() {
 	for name := range strings.FieldsSeq(s.Agent.moves) {
 		if s.Where.Getenv != nil && s.Where.Getenv(name) != "" {
-			s.note(Finding{Level: Warning, Code: "moved-settings", Msg: fmt.Sprintf("%s is set: %s may read other settings than these", name, s.Agent.Title), Hint: "unset " + name + ", or see that obstat's hook is there as well"})
+			s.note(Finding{Level: Warning, Code: "moved-settings", Msg: fmt.Sprintf("%s is set: %s may read other settings "+
+				"than these", name, s.Agent.Title), Hint: "unset " + name + ", or see that obstat's hook is there as well"})
 		}
 	}
 }
@@ -201,10 +206,12 @@ func (s *Setup) entry(h *Hook) {
 		s.Add(Warning, "other-agent", h, s.Again(), "obstat is told that %s asks", other)
 	}
 	if own := h.Invocation.choosing(); own != "" {
-		s.Add(Warning, "own-policy", h, "see what it comes to with obstat explain and the same options", "%s: the entry chooses another policy than the one that is looked at below", own)
+		s.Add(Warning, "own-policy", h, "see what it comes to with obstat explain and the same options",
+			"%s: the entry chooses another policy than the one that is looked at below", own)
 	}
 	if !h.Written() {
-		s.Add(Warning, "other-line", h, s.Again(), "the command line is not as obstat writes it: a program that goes missing may let calls run")
+		s.Add(Warning, "other-line", h, s.Again(), "the command line is not as obstat writes it: a program that goes "+
+			"missing may let calls run")
 	}
 	if a.script != nil && !bytes.Equal(h.File.data, a.own(h.Invocation)) {
 		s.idle(h, "changed-file", s.Again(), "the file is not as obstat wrote it, so what it does cannot be told")

@@ -20,7 +20,7 @@ type Undo struct {
 	Absent bool   `json:"absent,omitempty"` // there was none
 	Head   int    `json:"head"`             // bytes at the start and at the end that were left alone
 	Tail   int    `json:"tail"`
-	Middle []byte `json:"middle"` // what was between them
+	Middle []byte `json:"middle"` // the bytes between them
 }
 
 // NewUndo records a change; before is nil where there was no file.
@@ -39,7 +39,10 @@ func NewUndo(file string, before, after []byte) *Undo {
 // Before returns the bytes before the change, if now has the hash of its result;
 // nil with true says that there was no file.
 func (u *Undo) Before(now []byte) ([]byte, bool) {
-	if u == nil || now == nil || digest(now) != u.After || u.Head < 0 || u.Tail < 0 || u.Head+u.Tail > len(now) {
+	if u == nil || now == nil || digest(now) != u.After {
+		return nil, false
+	}
+	if u.Head < 0 || u.Tail < 0 || u.Head+u.Tail > len(now) {
 		return nil, false
 	}
 	if u.Absent {

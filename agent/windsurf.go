@@ -42,11 +42,13 @@ var windsurfPlaces = []place{
 	{scope: User, under: ".codeium/windsurf", path: "hooks.json", install: true},
 	{scope: User, under: ".codeium", path: "hooks.json", shared: true}, // JetBrains
 	{scope: Project, path: ".windsurf/hooks.json", install: true},
-	{scope: Managed, machine: machineDir{"/etc/windsurf", "/Library/Application Support/Windsurf", `C:\ProgramData\Windsurf`}, path: "hooks.json"},
+	{scope: Managed, machine: machineDir{"/etc/windsurf", "/Library/Application Support/Windsurf",
+		`C:\ProgramData\Windsurf`}, path: "hooks.json"},
 }
 
 var windsurfCovers = []Limit{
-	{"tools without a hook", No, "Only commands, reading, writing and MCP calls have events; other tools are not asked for."},
+	{"tools without a hook", No, "Only commands, reading, writing and MCP calls have events; other tools are not asked " +
+		"for."},
 	{"asking", No, "Cascade cannot be told to ask, so an ask is a denial; obstat ask can answer it."},
 	{"changed arguments", No, "Arguments cannot be changed; what is allowed only with others is denied."},
 	{"a hook that fails", Yes, "A missing or dying obstat ends with exit code 2, which blocks."},
@@ -74,7 +76,8 @@ func windsurfDecode(p *payload, e *Event) {
 		c.Tool = "edits"
 		p.need(info, "file_path")
 	case "pre_mcp_tool_use":
-		c.Tool, c.Input = mcp(p.need(info, "mcp_server_name"), p.need(info, "mcp_tool_name")), p.input(info, "mcp_tool_arguments", true)
+		c.Tool, c.Input = mcp(p.need(info, "mcp_server_name"), p.need(info, "mcp_tool_name")),
+			p.input(info, "mcp_tool_arguments", true)
 	default:
 		p.noEvent(e)
 	}
@@ -94,7 +97,8 @@ func windsurfEncode(_ *Event, a *answer) Reply {
 
 func windsurfForge(event, dir string, p probe) object {
 	info := func(kv ...any) object {
-		return obj("agent_action_name", event, "trajectory_id", canarySession, "execution_id", canarySession, "timestamp", "2026-01-01T00:00:00Z",
+		return obj("agent_action_name", event, "trajectory_id", canarySession, "execution_id", canarySession, "timestamp",
+			"2026-01-01T00:00:00Z",
 			"model_name", "canary", "tool_info", obj(kv...))
 	}
 	switch {
@@ -106,7 +110,8 @@ func windsurfForge(event, dir string, p probe) object {
 		server, tool := p.ofServer()
 		return info("mcp_server_name", server, "mcp_tool_name", tool, "mcp_tool_arguments", obj("x", 1))
 	case event == "pre_read_code" && p.kind == otherProbe && p.args != nil:
-		return obj("agent_action_name", event, "trajectory_id", canarySession, "execution_id", canarySession, "timestamp", "2026-01-01T00:00:00Z", "tool_info", p.args)
+		return obj("agent_action_name", event, "trajectory_id", canarySession, "execution_id", canarySession, "timestamp",
+			"2026-01-01T00:00:00Z", "tool_info", p.args)
 	case p.cut:
 		return info("file_path", filepath.Join(dir, "a"))
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/obstat/obstat/host/chorus"
 )
 
-// Intents are what the session has to ask Discord for: reactions, and messages
+// Intents are for the session to ask Discord for: reactions, and messages
 // with their text, for replies.
 const Intents = discordgo.IntentsGuildMessages | discordgo.IntentsGuildMessageReactions | discordgo.IntentMessageContent
 
@@ -26,7 +26,7 @@ const (
 	maxContent = 2000 // characters that Discord takes in a message
 	maxQueue   = 256  // replies to one question that wait to be looked at
 	maxEarly   = 256  // replies kept while a message's ID is not known yet
-	maxTurned  = 3    // people per question who are told that they cannot answer
+	maxTurned  = 3    // people per question that are told that they cannot answer
 )
 
 // A Channel asks in Discord. Make one with New.
@@ -60,7 +60,7 @@ func (c *Channel) Close() {
 	}
 }
 
-// A reply is what somebody did to a message.
+// A reply is a reaction to a message, or an answer.
 type reply struct {
 	message, channel, guild string
 	member                  *discordgo.Member
@@ -130,14 +130,16 @@ func (c *Channel) forget(message string) {
 }
 
 // message is the document's prompt in a block that Discord shows as it is: no
-// markup, no mentions, nothing hidden. What is too long for a message comes
+// markup, no mentions, nothing hidden. A text too long for a message comes
 // whole as a file.
 func message(q *chorus.Question) *discordgo.MessageSend {
 	text := strings.ReplaceAll(q.Text(), "```", "`\u200b`\u200b`")
 	send := &discordgo.MessageSend{AllowedMentions: noMentions()}
 	if runes := []rune(text); len(runes) > maxContent-10 {
-		send.Files = []*discordgo.File{{Name: "action.txt", ContentType: "text/plain; charset=utf-8", Reader: strings.NewReader(q.Text())}}
-		const tail = "\n[...]\nThis is not all of it: read the file before you answer.\n\nReact with checkmark to approve or X to deny."
+		send.Files = []*discordgo.File{{Name: "action.txt", ContentType: "text/plain; charset=utf-8",
+			Reader: strings.NewReader(q.Text())}}
+		const tail = "\n[...]\nThis is not all of it: read the file before you answer.\n\nReact with checkmark to approve " +
+			"or X to deny."
 		text = string(runes[:maxContent-10-len(tail)]) + tail
 	}
 	send.Content = "```\n" + text + "\n```"
@@ -165,7 +167,8 @@ func (c *Channel) onReaction(s *discordgo.Session, e *discordgo.MessageReactionA
 	if m.User.ID != e.UserID {
 		return
 	}
-	c.route(s, reply{message: e.MessageID, channel: e.ChannelID, guild: e.GuildID, member: m, approve: e.Emoji.Name == checkmark, emoji: e.Emoji.Name})
+	c.route(s, reply{message: e.MessageID, channel: e.ChannelID, guild: e.GuildID, member: m,
+		approve: e.Emoji.Name == checkmark, emoji: e.Emoji.Name})
 }
 
 // onMessage takes a reply to a question, if it is a word for yes or no.
@@ -182,7 +185,8 @@ func (c *Channel) onMessage(s *discordgo.Session, e *discordgo.MessageCreate) {
 		*m = *e.Member
 	}
 	m.User = e.Author
-	c.route(s, reply{message: e.MessageReference.MessageID, channel: e.ChannelID, guild: e.GuildID, member: m, approve: approve, text: e.Content})
+	c.route(s, reply{message: e.MessageReference.MessageID, channel: e.ChannelID, guild: e.GuildID, member: m,
+		approve: approve, text: e.Content})
 }
 
 // meaning reads a reply's text.
@@ -211,7 +215,7 @@ func (c *Channel) route(s *discordgo.Session, r reply) {
 }
 
 // offer queues a reply; where hundreds wait, further ones are lost, and a
-// question that nobody could answer is denied.
+// question without a possible answer is denied.
 func (conv *conversation) offer(r reply) {
 	if r.channel != conv.q.Channel {
 		return
@@ -222,7 +226,7 @@ func (conv *conversation) offer(r reply) {
 	}
 }
 
-// Next waits for a reply and looks up the roles of whoever gave it.
+// Next waits for a reply and looks up the roles of its author.
 func (conv *conversation) Next(ctx context.Context) (chorus.Reply, error) {
 	select {
 	case <-ctx.Done():
@@ -236,11 +240,11 @@ func (conv *conversation) Next(ctx context.Context) (chorus.Reply, error) {
 	}
 }
 
-// roles asks Discord, once per question, what the server's roles are; which of
-// them somebody has comes with every reply.
+// roles asks Discord, once per question, for the server's roles; those of its
+// author come with every reply.
 func (conv *conversation) roles(ctx context.Context, r *reply) ([]string, error) {
 	if r.guild == "" {
-		return nil, nil // a direct message: nobody has roles there
+		return nil, nil // a direct message: there are no roles
 	}
 	if conv.guild == nil || conv.guild.ID != r.guild {
 		g, err := conv.c.s.Guild(r.guild, discordgo.WithContext(ctx))
@@ -252,7 +256,7 @@ func (conv *conversation) roles(ctx context.Context, r *reply) ([]string, error)
 	return Roles(conv.guild, r.member), nil
 }
 
-// Turn answers the first few who cannot answer, each once.
+// Turn tells the first few people without the right to answer so, each once.
 func (conv *conversation) Turn(ctx context.Context, r *chorus.Reply, why string) {
 	if conv.turned[r.User] || len(conv.turned) >= maxTurned {
 		return

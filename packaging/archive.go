@@ -73,11 +73,13 @@ func (p *Product) tarball(files []File, zipped bool) ([]byte, error) {
 			dirs, made[d] = append(dirs, d), true
 		}
 		for _, d := range slices.Backward(dirs) {
-			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: d + "/", Mode: 0o755, ModTime: p.Time.UTC(), Format: tar.FormatUSTAR}); err != nil {
+			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: d + "/", Mode: 0o755, ModTime: p.Time.UTC(),
+				Format: tar.FormatUSTAR}); err != nil {
 				return nil, err
 			}
 		}
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.Name, Mode: f.Mode, Size: int64(len(f.Data)), ModTime: p.Time.UTC(), Format: tar.FormatUSTAR}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.Name, Mode: f.Mode, Size: int64(len(f.Data)),
+			ModTime: p.Time.UTC(), Format: tar.FormatUSTAR}); err != nil {
 			return nil, err
 		}
 		if _, err := w.Write(f.Data); err != nil {
@@ -109,19 +111,23 @@ func (p *Product) deb(b Binary) (File, error) {
 		fmt.Fprintf(&md5s, "%x  %s\n", md5.Sum(f.Data), strings.TrimPrefix(f.Name, "./"))
 		size += len(f.Data)
 	}
-	control := fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: %s\nMaintainer: %s\nInstalled-Size: %d\nSection: devel\nPriority: optional\nHomepage: %s\nDescription: %s\n %s\n",
-		p.Name, p.debVersion(), b.Arch, p.Maintainer, (size+1023)/1024, p.Homepage, p.Summary, strings.ReplaceAll(p.Description, "\n", "\n "))
+	control := fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: %s\nMaintainer: %s\nInstalled-Size: %d\nSection: "+
+		"devel\nPriority: optional\nHomepage: %s\nDescription: %s\n %s\n",
+		p.Name, p.debVersion(), b.Arch, p.Maintainer, (size+1023)/1024, p.Homepage, p.Summary,
+		strings.ReplaceAll(p.Description, "\n", "\n "))
 	data, err := p.tarball(files, true)
 	if err != nil {
 		return File{}, err
 	}
-	meta, err := p.tarball([]File{{"./control", 0o644, []byte(control)}, {"./md5sums", 0o644, []byte(md5s.String())}}, true)
+	meta, err := p.tarball([]File{{"./control", 0o644, []byte(control)}, {"./md5sums", 0o644, []byte(md5s.String())}},
+		true)
 	if err != nil {
 		return File{}, err
 	}
 	var buf bytes.Buffer
 	buf.WriteString("!<arch>\n")
-	for _, f := range []File{{"debian-binary", 0o644, []byte("2.0\n")}, {"control.tar.gz", 0o644, meta}, {"data.tar.gz", 0o644, data}} {
+	for _, f := range []File{{"debian-binary", 0o644, []byte("2.0\n")}, {"control.tar.gz", 0o644, meta},
+		{"data.tar.gz", 0o644, data}} {
 		fmt.Fprintf(&buf, "%-16s%-12d%-6d%-6d%-8o%-10d`\n", f.Name, p.Time.Unix(), 0, 0, 0o100000|f.Mode, len(f.Data))
 		buf.Write(f.Data)
 		if len(f.Data)%2 == 1 {
@@ -131,7 +137,7 @@ func (p *Product) deb(b Binary) (File, error) {
 	return File{fmt.Sprintf("%s_%s_%s.deb", p.Name, p.debVersion(), b.Arch), 0o644, buf.Bytes()}, nil
 }
 
-// debVersion is the version as Debian orders them: what stands before a release sorts before it.
+// debVersion is the version as Debian orders them: a pre-release sorts before its release.
 func (p *Product) debVersion() string {
 	head, tail, cut := strings.Cut(p.Version, "-")
 	if !cut {

@@ -1,5 +1,5 @@
 // Package packaging packs obstat for people who have no Go: archives with the binary for each system, a
-// Debian package, a container image, a Homebrew formula, checksums and a list of what is inside.
+// Debian package, a container image, a Homebrew formula, checksums and a list of the modules inside.
 //
 // It owns the form of these files. All are made from one description, [Product], and from the
 // binaries alone, so that the same binaries give the same bytes. How the binaries are built is
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// A Product is what is packed, in the words that every form of package wants.
+// A Product is packed in the words that every form of package wants.
 type Product struct {
 	Name        string
 	Summary     string // one line

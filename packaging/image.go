@@ -72,18 +72,23 @@ func (p *Product) image(binaries []Binary) (File, error) {
 		layer := blob(typeLayer, tarball)
 		c := imageConfig{Created: p.Time.UTC().Format(time.RFC3339), Architecture: b.Arch, OS: b.OS}
 		c.Config.User, c.Config.Entrypoint, c.Config.WorkingDir = "65532:65532", []string{"/" + program.Name}, "/"
-		c.Config.Labels = map[string]string{"org.opencontainers.image.title": p.Name, "org.opencontainers.image.version": p.Version,
-			"org.opencontainers.image.licenses": p.License, "org.opencontainers.image.source": p.Homepage, "org.opencontainers.image.description": p.Summary}
+		c.Config.Labels = map[string]string{"org.opencontainers.image.title": p.Name,
+			"org.opencontainers.image.version":  p.Version,
+			"org.opencontainers.image.licenses": p.License, "org.opencontainers.image.source": p.Homepage,
+			"org.opencontainers.image.description": p.Summary}
 		c.RootFS.Type, c.RootFS.DiffIDs = "layers", []string{layer.Digest}
-		manifest := blob(typeManifest, compact(map[string]any{"schemaVersion": 2, "mediaType": typeManifest, "config": blob(typeConfig, compact(c)), "layers": []descriptor{layer}}))
+		manifest := blob(typeManifest, compact(map[string]any{"schemaVersion": 2, "mediaType": typeManifest,
+			"config": blob(typeConfig, compact(c)), "layers": []descriptor{layer}}))
 		manifest.Platform = &platform{b.Arch, b.OS}
 		manifests = append(manifests, manifest)
 	}
 	list := blob(typeIndex, compact(map[string]any{"schemaVersion": 2, "mediaType": typeIndex, "manifests": manifests}))
-	list.Annotations = map[string]string{"org.opencontainers.image.ref.name": p.Version, "io.containerd.image.name": p.Name + ":" + p.Version}
+	list.Annotations = map[string]string{"org.opencontainers.image.ref.name": p.Version,
+		"io.containerd.image.name": p.Name + ":" + p.Version}
 	slices.SortFunc(blobs, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	data, err := p.tarball(slices.Concat([]File{{"oci-layout", 0o644, []byte(`{"imageLayoutVersion":"1.0.0"}`)},
-		{"index.json", 0o644, compact(map[string]any{"schemaVersion": 2, "mediaType": typeIndex, "manifests": []descriptor{list}})}}, blobs), false)
+		{"index.json", 0o644, compact(map[string]any{"schemaVersion": 2, "mediaType": typeIndex,
+			"manifests": []descriptor{list}})}}, blobs), false)
 	return File{fmt.Sprintf("%s_%s_image.tar", p.Name, p.Version), 0o644, data}, err
 }
 
@@ -96,7 +101,7 @@ func compact(v any) []byte {
 	return b
 }
 
-// sbom lists the modules that a binary was built from, as CycloneDX does, by what the linker wrote
+// sbom lists the modules that a binary was built from, as CycloneDX does, from the record that the linker wrote
 // into it.
 func (p *Product) sbom(b Binary) (File, error) {
 	name := fmt.Sprintf("%s_%s_%s.cdx.json", p.Name, p.Version, b.Target)

@@ -27,7 +27,8 @@ type Agent struct {
 func Agents() []Agent {
 	all := []Agent{
 		{Name: agent.ClaudeCode, Package: "@anthropic-ai/claude-code", driver: claudeCode("bypassPermissions")},
-		{Name: agent.ClaudeCode, Way: "default-mode", Package: "@anthropic-ai/claude-code", driver: claudeCode("default"), asks: true},
+		{Name: agent.ClaudeCode, Way: "default-mode", Package: "@anthropic-ai/claude-code", driver: claudeCode("default"),
+			asks: true},
 		{Name: agent.Codex, Package: "@openai/codex", driver: codex("gpt-5.5")},
 		{Name: agent.Codex, Way: "code-mode", Package: "@openai/codex", driver: codexCode()},
 		{Name: agent.Gemini, Package: "@google/gemini-cli", driver: geminiCLI()},
@@ -75,7 +76,7 @@ const (
 	doWrite = "write" // write a file
 	doMCP   = "mcp"   // call the tool server
 	doSpawn = "spawn" // start a subagent on its list, and wait for it
-	doEnd   = "end"   // what a subagent does in the end
+	doEnd   = "end"   // the last call of a subagent
 	doEdit  = "edit"  // change a file that is there
 	// doEscalate runs a command that asks to leave the agent's sandbox.
 	doEscalate = "escalate"
@@ -92,7 +93,8 @@ func platform() string {
 
 // installed returns the one file of the agent's package that a pattern fits.
 func (r *run) installed(pattern string) (string, error) {
-	pattern = filepath.Join(r.packages, "node_modules", filepath.FromSlash(strings.ReplaceAll(pattern, "PLATFORM", platform())))
+	pattern = filepath.Join(r.packages, "node_modules", filepath.FromSlash(strings.ReplaceAll(pattern, "PLATFORM",
+		platform())))
 	found, err := filepath.Glob(pattern)
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("the package has no program for this system: there is no %s", pattern)

@@ -55,7 +55,8 @@ func (anthropic) write(w io.Writer, t *turn) error {
 		v["type"] = name
 		e.send(name, v)
 	}
-	send("message_start", object{"message": object{"id": "msg_" + id, "type": "message", "role": "assistant", "model": "scripted", "content": []any{},
+	send("message_start", object{"message": object{"id": "msg_" + id, "type": "message", "role": "assistant",
+		"model": "scripted", "content": []any{},
 		"stop_reason": nil, "stop_sequence": nil, "usage": object{"input_tokens": 10, "output_tokens": 1}}})
 	stop := "end_turn"
 	if calls == nil {
@@ -65,8 +66,10 @@ func (anthropic) write(w io.Writer, t *turn) error {
 	}
 	for i, call := range calls {
 		stop = "tool_use"
-		send("content_block_start", object{"index": i, "content_block": object{"type": "tool_use", "id": "toolu_" + call.id, "name": call.Tool, "input": object{}}})
-		send("content_block_delta", object{"index": i, "delta": object{"type": "input_json_delta", "partial_json": call.arguments()}})
+		send("content_block_start", object{"index": i, "content_block": object{"type": "tool_use", "id": "toolu_" +
+			call.id, "name": call.Tool, "input": object{}}})
+		send("content_block_delta", object{"index": i, "delta": object{"type": "input_json_delta",
+			"partial_json": call.arguments()}})
 		send("content_block_stop", object{"index": i})
 	}
 	delta := object{"stop_reason": stop, "stop_sequence": nil}

@@ -11,7 +11,7 @@ import (
 type Cell struct {
 	Agent  string
 	Mode   string
-	Rule   string // one of the rule constants: what the user has told the agent about such a call
+	Rule   string // one of the rule constants: the user's own rule for such a call
 	Kind   string // one of the kind constants
 	Policy string // one of the policy constants: obstat's
 }
@@ -51,7 +51,7 @@ const (
 const (
 	policyAllow   = "allow"          // obstat.yaml that allows everything
 	policyDialect = "allow, Program" // a Program from a notation of agents that allows everything
-	policyOwn     = "agent's own"    // no policy of obstat's: the agent's rules, and what `install` brings
+	policyOwn     = "agent's own"    // no policy of obstat's: the agent's rules, and those of `install`
 	policyAsk     = "ask"            // obstat.yaml that asks about everything
 	policyDeny    = "deny"           // obstat.yaml that denies everything
 	policyOver    = "allow, over"    // obstat.yaml whose rules say that they outrank the agent's reviewer
@@ -62,7 +62,7 @@ func allows(policy string) bool {
 	return policy == policyAllow || policy == policyDialect || policy == policyOver
 }
 
-// A field is what can be combined for one agent.
+// A field has the combinations for one agent.
 type field struct {
 	agent string
 	modes []string
@@ -78,7 +78,7 @@ type field struct {
 	firm []string
 	// judged: its reviewer also answers where a rule of the user's own asks.
 	judged bool
-	// walled: what is outside of the project is behind a check of its own, and not asked about like a tool.
+	// walled: files outside of the project are behind a check of their own, and not asked about like a tool.
 	walled bool
 	// rulable tells whether the agent has rules for a kind of call; nil: for all.
 	rulable func(kind, rule string) bool

@@ -37,7 +37,8 @@ func (chat) write(w io.Writer, t *turn) error {
 		if choices == nil {
 			choices = []any{}
 		}
-		return object{"id": "chatcmpl-" + id, "object": "chat.completion.chunk", "created": 1, "model": "scripted", "choices": choices}
+		return object{"id": "chatcmpl-" + id, "object": "chat.completion.chunk", "created": 1, "model": "scripted",
+			"choices": choices}
 	}
 	choice := func(delta object, finish any) object {
 		return object{"index": 0, "delta": delta, "finish_reason": finish}
@@ -48,9 +49,11 @@ func (chat) write(w io.Writer, t *turn) error {
 	}
 	for i, call := range calls {
 		finish = "tool_calls"
-		e.send("", chunk(choice(object{"role": "assistant", "content": nil, "tool_calls": []any{object{"index": i, "id": call.id, "type": "function",
-			"function": object{"name": call.Tool, "arguments": ""}}}}, nil)))
-		e.send("", chunk(choice(object{"tool_calls": []any{object{"index": i, "function": object{"arguments": call.arguments()}}}}, nil)))
+		e.send("", chunk(choice(object{"role": "assistant", "content": nil,
+			"tool_calls": []any{object{"index": i, "id": call.id, "type": "function",
+				"function": object{"name": call.Tool, "arguments": ""}}}}, nil)))
+		e.send("", chunk(choice(object{"tool_calls": []any{object{"index": i,
+			"function": object{"arguments": call.arguments()}}}}, nil)))
 	}
 	e.send("", chunk(choice(object{}, finish)))
 	usage := chunk()

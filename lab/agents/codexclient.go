@@ -13,8 +13,8 @@ import (
 // clientAsked is in the output of the client where Codex has asked it for an approval.
 const clientAsked = "the client was asked"
 
-// codexClient is `lab codex-client CODEX DIR SANDBOX PROMPT`: an app-server's client at which nobody sits. It
-// starts one turn that asks on request, declines what it is asked for, and ends with the turn.
+// codexClient is `lab codex-client CODEX DIR SANDBOX PROMPT`: an app-server's client without a user. It
+// starts one turn that asks on request, declines every question, and ends with the turn.
 func codexClient(args []string, _ io.Reader, out, errs io.Writer) (int, error) {
 	if len(args) != 4 {
 		return 2, errors.New("codex-client: the program, a directory, a sandbox and a prompt")
@@ -33,7 +33,8 @@ func codexClient(args []string, _ io.Reader, out, errs io.Writer) (int, error) {
 		return 2, err
 	}
 	c := &client{to: to, out: out, args: args}
-	c.send(object{"id": 1, "method": "initialize", "params": object{"clientInfo": object{"name": "lab", "title": "lab", "version": "1"}}})
+	c.send(object{"id": 1, "method": "initialize", "params": object{"clientInfo": object{"name": "lab", "title": "lab",
+		"version": "1"}}})
 	eachLine(from, func(line string) {
 		fmt.Fprintln(out, line)
 		c.hear(line)
@@ -85,7 +86,8 @@ func (c *client) hear(line string) {
 		c.send(object{"id": m.ID, "result": answer})
 	case string(m.ID) == "1":
 		c.send(object{"method": "initialized"})
-		c.send(object{"id": 2, "method": "thread/start", "params": object{"cwd": c.args[1], "approvalPolicy": "on-request", "sandbox": c.args[2]}})
+		c.send(object{"id": 2, "method": "thread/start", "params": object{"cwd": c.args[1], "approvalPolicy": "on-request",
+			"sandbox": c.args[2]}})
 	case string(m.ID) == "2":
 		c.send(object{"id": 3, "method": "turn/start", "params": object{"threadId": m.Result.Thread.ID,
 			"input": []any{object{"type": "text", "text": c.args[3]}}}})

@@ -21,7 +21,7 @@ type dialog struct {
 // A step is a question that an agent shows, and the keys that answer it.
 type step struct{ shows, keys string }
 
-// asksHere tells whether the agent's own question is what a scenario on a terminal is about.
+// asksHere tells whether a scenario on a terminal is about the agent's own question.
 func (s *scenario) asksHere(a *Agent) bool { return s.tty && a.driver.dialog.shows != "" }
 
 // keys returns the keys for the scenario's answer; "" where there is none.
@@ -47,11 +47,11 @@ func (s *scenario) times(d *dialog) int {
 }
 
 // patience is how long an agent on a terminal is left alone after an answer that ends its turn, and with a
-// question that nobody answers.
+// question without an answer.
 const patience = 6 * time.Second
 
 // converse answers an agent's questions, and ends it when the model has heard of all its calls, or when it
-// waits for somebody who is not there. It returns how often the agent asked.
+// waits for an answer that does not come. It returns how often the agent asked.
 func (r *run) converse(ctx context.Context, sc *screen, d *dialog, s *scenario, end func()) (asked int) {
 	defer end()
 	first, answered := d.first, -1

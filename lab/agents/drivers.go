@@ -41,7 +41,8 @@ type entry struct {
 
 // words returns the replacements of a run.
 func (r *run) words(more ...string) *strings.Replacer {
-	return strings.NewReplacer(append(more, "{HOME}", r.home(""), "{CWD}", r.cwd(), "{PROJECT}", r.project(), "{LAB}", r.lab, "{URL}", r.model.URL())...)
+	return strings.NewReplacer(append(more, "{HOME}", r.home(""), "{CWD}", r.cwd(), "{PROJECT}", r.project(), "{LAB}",
+		r.lab, "{URL}", r.model.URL())...)
 }
 
 // setup writes the agent's own settings, before obstat's hook is installed.
@@ -102,7 +103,7 @@ func (d *driver) calls(a action) (out []Call) {
 
 const aStep = "a step of the script"
 
-// spawned is what a subagent is told.
+// spawned is the prompt of a subagent.
 var spawned = Prompt(SubMarker)
 
 func claudeCode(mode string) *driver {
@@ -112,7 +113,8 @@ func claudeCode(mode string) *driver {
 	}
 	d := &driver{
 		program: "@anthropic-ai/claude-code-PLATFORM/claude",
-		files:   map[string]string{".claude-mcp.json": `{"mcpServers": {"` + serverName + `": {"type": "stdio", "command": "{LAB}", "args": ["mcp"]}}}`},
+		files: map[string]string{".claude-mcp.json": `{"mcpServers": {"` + serverName +
+			`": {"type": "stdio", "command": "{LAB}", "args": ["mcp"]}}}`},
 		headless: `{PROGRAM} -p {PROMPT} --model claude-sonnet-4-5 --output-format stream-json --verbose
 			--mcp-config {HOME}/.claude-mcp.json --strict-mcp-config --permission-mode ` + mode,
 		talks: "{PROGRAM} {PROMPT} --model claude-sonnet-4-5 --permission-mode " + mode,
@@ -126,7 +128,8 @@ func claudeCode(mode string) *driver {
 			doWrite: {file("Write", object{"content": "x\n"})},
 			doEdit:  {file("Read", object{}), file("Edit", object{"old_string": editFrom, "new_string": editTo})},
 			doMCP:   {{Tool: "mcp__" + serverName + "__{WHAT}", Args: object{"path": "{PATH}"}}},
-			doSpawn: {{Tool: "Agent", Args: object{"description": "canary", "prompt": spawned, "subagent_type": "general-purpose"}}},
+			doSpawn: {{Tool: "Agent", Args: object{"description": "canary", "prompt": spawned,
+				"subagent_type": "general-purpose"}}},
 		},
 		entry: entry{file: ".claude/settings.json", timeout: `("timeout":\s*)\d+`, short: "${1}3"},
 	}
@@ -149,7 +152,8 @@ func geminiCLI() *driver {
 			`"enableAutoUpdateNotification": false}}`},
 		headless: "node {PROGRAM} -p {PROMPT} -m gemini-2.5-pro --approval-mode yolo --output-format stream-json",
 		talks:    "node {PROGRAM} -i {PROMPT} -m gemini-2.5-pro --approval-mode yolo",
-		env:      "GEMINI_API_KEY=dummy GOOGLE_GEMINI_BASE_URL={URL} GEMINI_CLI_NO_RELAUNCH=true GEMINI_CLI_TRUST_WORKSPACE=true",
+		env: "GEMINI_API_KEY=dummy GOOGLE_GEMINI_BASE_URL={URL} GEMINI_CLI_NO_RELAUNCH=true " +
+			"GEMINI_CLI_TRUST_WORKSPACE=true",
 		tools: map[string][]Call{
 			doShell: {{Tool: "run_shell_command", Args: object{"command": "{WHAT}", "description": aStep}}},
 			doWrite: {{Tool: "write_file", Args: object{"file_path": "{PATH}", "content": "x\n"}}},
@@ -173,10 +177,12 @@ func qwenCode() *driver {
 		talks:    "node {PROGRAM} -i {PROMPT} --approval-mode yolo",
 		env:      "OPENAI_API_KEY=dummy OPENAI_BASE_URL={URL}/v1 OPENAI_MODEL=gpt-4.1 QWEN_CODE_NO_RELAUNCH=true",
 		tools: map[string][]Call{
-			doShell: {{Tool: "run_shell_command", Args: object{"command": "{WHAT}", "description": aStep, "is_background": false}}},
+			doShell: {{Tool: "run_shell_command", Args: object{"command": "{WHAT}", "description": aStep,
+				"is_background": false}}},
 			doWrite: {{Tool: "write_file", Args: object{"file_path": "{PATH}", "content": "x\n"}}},
 			doMCP:   {{Tool: "mcp__" + serverName + "__{WHAT}", Args: object{"path": "{PATH}"}}},
-			doSpawn: {{Tool: "agent", Args: object{"description": "canary", "prompt": spawned, "subagent_type": "general-purpose"}}},
+			doSpawn: {{Tool: "agent", Args: object{"description": "canary", "prompt": spawned,
+				"subagent_type": "general-purpose"}}},
 		},
 		entry: entry{file: ".qwen/settings.json", timeout: `("timeout":\s*)\d+`, short: "${1}3000",
 			asking: []string{"--wait", "60s"}},
@@ -270,7 +276,7 @@ args = ["mcp"]
 		files:    map[string]string{".codex/config.toml": strings.Replace(config, "MODEL", model, 1)},
 		headless: "{PROGRAM} exec --json --skip-git-repo-check -C {CWD} " + codexUnbound + " {PROMPT}",
 		talks:    "{PROGRAM} " + codexUnbound + " -C {CWD} {PROMPT}",
-		// As for a user who has trusted the folder, and does not want another model.
+		// The user has trusted the folder, and does not want another model.
 		seated: [2]string{".codex/config.toml", `
 [projects."{PROJECT}"]
 trust_level = "trusted"
@@ -300,7 +306,8 @@ trust_level = "trusted"
 func codexCode() *driver {
 	d := codex("gpt-6-sol")
 	d.tools[doSpawn] = []Call{
-		{Tool: "spawn_agent", Namespace: "collaboration", Args: object{"message": spawned, "task_name": "canary", "fork_turns": "none"}},
+		{Tool: "spawn_agent", Namespace: "collaboration", Args: object{"message": spawned, "task_name": "canary",
+			"fork_turns": "none"}},
 		{Tool: "wait_agent", Namespace: "collaboration", Args: object{"timeout_ms": 20000}},
 	}
 	d.wrap = func(c Call) Call {

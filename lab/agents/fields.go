@@ -66,7 +66,8 @@ func fieldsOf() []field {
 			modes: []string{"default", "plan", "acceptEdits", "dontAsk", "bypassPermissions", autoAllows, autoFlagged,
 				autoGarbled, autoSilent},
 			asked: "haven't granted it|needs approval|in don't ask mode", firm: []string{"plan"}, drive: claudeIn},
-		{agent: agent.Codex, rules: four, kinds: append(usualKinds(), kindEscalate), over: []string{reviewDenies, reviewGarbled},
+		{agent: agent.Codex, rules: four, kinds: append(usualKinds(), kindEscalate),
+			over: []string{reviewDenies, reviewGarbled},
 			modes: []string{codexReadOnly, codexWorkspace, codexDanger, codexBypass, reviewAllows, reviewDenies, reviewGarbled,
 				codexAsksRead, codexAsksWork},
 			asked:  "user rejected MCP tool call|MCP tool call requires approval",
@@ -100,12 +101,14 @@ func claudeIn(c *Cell) *driver {
 	mode, _, _ := strings.Cut(c.Mode, ",")
 	d := claudeCode(mode)
 	d.headless = strings.Replace(d.headless, "claude-sonnet-4-5", "claude-opus-5", 1)
-	d.verdict = map[string]string{autoAllows: classifierAllows, autoFlagged: classifierFlags, autoGarbled: classifierGarbled}[c.Mode]
+	d.verdict = map[string]string{autoAllows: classifierAllows, autoFlagged: classifierFlags,
+		autoGarbled: classifierGarbled}[c.Mode]
 	claudeRules.write(c, d)
 	return d
 }
 
-var geminiRules = ruleForm{file: ".gemini/policies/own.toml", text: "[[rule]]\nABOUT\ndecision = \"VERDICT\"\npriority = 500\n",
+var geminiRules = ruleForm{file: ".gemini/policies/own.toml",
+	text: "[[rule]]\nABOUT\ndecision = \"VERDICT\"\npriority = 500\n",
 	deny: "deny", ask: "ask_user", allow: "allow",
 	reads:  "toolName = \"run_shell_command\"\ncommandPrefix = \"cat\"",
 	writes: "toolName = \"run_shell_command\"\ncommandPrefix = \"touch\"",
@@ -145,7 +148,8 @@ func copilotIn(c *Cell) *driver {
 
 // openCodeIn is opencode in a cell.
 func openCodeIn(c *Cell) *driver {
-	rules := ruleForm{reads: `{"bash": {"cat *": "V"}}`, writes: `{"bash": {"touch *": "V"}}`, mcp: `{"` + serverName + `_touch": "V"}`,
+	rules := ruleForm{reads: `{"bash": {"cat *": "V"}}`, writes: `{"bash": {"touch *": "V"}}`, mcp: `{"` + serverName +
+		`_touch": "V"}`,
 		files: `{"edit": "V"}`, outside: `{"edit": "V", "external_directory": "V"}`}
 	about := rules.about(c.Kind)
 	if c.Kind == kindStray {
@@ -161,9 +165,11 @@ func openCodeIn(c *Cell) *driver {
 	}
 	d := openCode()
 	const file = ".config/opencode/opencode.json"
-	d.files[file] = strings.Replace(d.files[file], `"permission": {"*": "allow"}`, `"permission": `+own+`, "agent": `+agents, 1)
-	flags := map[string]string{"build, --auto": " --auto", "plan": " --agent plan", "agent that denies": " --agent careful",
-		"agent that asks": " --agent careful"}[c.Mode]
+	d.files[file] = strings.Replace(d.files[file], `"permission": {"*": "allow"}`,
+		`"permission": `+own+`, "agent": `+agents, 1)
+	flags := map[string]string{"build, --auto": " --auto", "plan": " --agent plan",
+		"agent that denies": " --agent careful",
+		"agent that asks":   " --agent careful"}[c.Mode]
 	d.headless = strings.Replace(d.headless, " --auto", flags, 1)
 	return d
 }
@@ -187,7 +193,8 @@ func codexRulable(kind, _ string) bool {
 	return kind != kindCreate && kind != kindEdit && kind != kindOutside
 }
 
-var codexRules = ruleForm{file: ".codex/rules/default.rules", text: `prefix_rule(pattern=["ABOUT"], decision="VERDICT")` + "\n",
+var codexRules = ruleForm{file: ".codex/rules/default.rules",
+	text: `prefix_rule(pattern=["ABOUT"], decision="VERDICT")` + "\n",
 	deny: "forbidden", ask: "prompt", allow: "allow", reads: "cat", writes: "touch", files: "touch"}
 
 // codexIn is Codex in a cell.

@@ -53,7 +53,9 @@ func (gemini) write(w io.Writer, t *turn) error {
 	if parts == nil {
 		parts = []any{object{"text": t.words}}
 	}
-	e.send("", object{"candidates": []any{object{"index": 0, "finishReason": "STOP", "content": object{"role": "model", "parts": parts}}},
-		"usageMetadata": object{"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}, "modelVersion": "scripted", "responseId": id})
+	e.send("", object{"candidates": []any{object{"index": 0, "finishReason": "STOP",
+		"content": object{"role": "model", "parts": parts}}},
+		"usageMetadata": object{"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15},
+		"modelVersion":  "scripted", "responseId": id})
 	return e.err
 }

@@ -77,7 +77,8 @@ func npm(dir, what string) error {
 // library starts a third slower.
 func (o *options) build() error {
 	fmt.Fprintln(o.out, "building obstat ...")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", o.tools+string(filepath.Separator), "./cmd/obstat")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o",
+		o.tools+string(filepath.Separator), "./cmd/obstat")
 	cmd.Dir, cmd.Env = o.root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)

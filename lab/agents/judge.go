@@ -55,7 +55,8 @@ func (s *scenario) try(a *Agent, r *run) Result {
 		return res
 	}
 	if s.project && a.driver.entry.userOnly {
-		res.Note = "obstat installs this hook for the user only: the agent skips a project's hooks without a word unless the folder is trusted"
+		res.Note = "obstat installs this hook for the user only: the agent skips a project's hooks without a word unless " +
+			"the folder is trusted"
 		return res
 	}
 	model, err := NewModel(s.script(a, r.dir))
@@ -105,7 +106,7 @@ func (s *scenario) try(a *Agent, r *run) Result {
 			res.Broken = fmt.Sprintf("the agent asked %d times", r.asked)
 		}
 	}
-	if res.Broken == "" && !(s.hook == inFront && a.asks) { // its own prompt, which nobody answers, comes first
+	if res.Broken == "" && !(s.hook == inFront && a.asks) { // its own prompt, without an answer, comes first
 		res.Broken = cmp.Or(seat.wrong(), r.untold(s))
 	}
 	res.Took = time.Since(begin)

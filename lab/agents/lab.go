@@ -36,7 +36,7 @@ type options struct {
 	out       io.Writer
 }
 
-// helpers are the programs that agents start: the tool server, the stand-in for obstat that keeps what passes
+// helpers are the programs that agents start: the tool server, the stand-in for obstat that records all that passes
 // through it, and the client of Codex's app-server.
 var helpers = map[string]func(args []string, in io.Reader, out, errs io.Writer) (int, error){
 	"mcp":          serveMCP,
@@ -64,19 +64,24 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	flags := flag.NewFlagSet("lab", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	flags.StringVar(&o.root, "root", "../..", "the checkout")
-	flags.StringVar(&o.cache, "cache", "", "where the agents are installed (default $OBSTAT_AGENTS, or .agents in the checkout)")
+	flags.StringVar(&o.cache, "cache", "", "where the agents are installed (default $OBSTAT_AGENTS, or .agents in the "+
+		"checkout)")
 	flags.StringVar(&o.agents, "agents", "", "only these, with commas")
 	flags.StringVar(&o.scenarios, "scenarios", "", "only these, with commas")
 	flags.StringVar(&o.versions, "versions", "", "other versions than the pinned ones, as in codex=0.166.0,gemini=latest")
-	flags.StringVar(&o.env, "env", "", "start the agents with these variables as well, as in CLAUDE_CODE_SIMPLE=1, to see what they switch off")
-	flags.IntVar(&o.overhead, "overhead", 0, "play no scenarios, but time this many calls with obstat beside a hook that only says yes")
+	flags.StringVar(&o.env, "env", "", "start the agents with these variables as well, as in CLAUDE_CODE_SIMPLE=1, to "+
+		"see what they switch off")
+	flags.IntVar(&o.overhead, "overhead", 0, "play no scenarios, but time this many calls with obstat beside a hook that "+
+		"only says yes")
 	flags.BoolVar(&o.keep, "keep", false, "leave the directories of all runs, not only of failed ones")
 	flags.BoolVar(&o.update, "update", false, "write docs/agents/results.md, or with -pairs docs/agents/never-looser.md")
 	flags.BoolVar(&o.pairs, "pairs", false, "play no scenarios, but the same calls with and without obstat")
 	flags.BoolVar(&o.without, "without", false, "with -pairs: only the runs without obstat, which are kept for later")
-	flags.BoolVar(&o.changed, "changed", false, "with -pairs: keep the recorded runs for whose calls obstat's hook answers as it did")
+	flags.BoolVar(&o.changed, "changed", false, "with -pairs: keep the recorded runs for whose calls obstat's hook "+
+		"answers as it did")
 	flags.Uint64Var(&o.seed, "seed", pairSeed, "with -pairs: choose the cells by this")
-	flags.StringVar(&o.tools, "tools", "", "where obstat was built; for the lab itself, which starts once more without a network")
+	flags.StringVar(&o.tools, "tools", "", "where obstat was built; for the lab itself, which starts once more without a "+
+		"network")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -210,7 +215,8 @@ func (o *options) inner(agents []Agent) error {
 	})()
 	begin := time.Now()
 	newRun := func(a *Agent, n int) *run {
-		return &run{dir: filepath.Join(base, fmt.Sprint(n)), packages: o.packages(a), lab: self, tools: o.tools, policies: policies, keep: o.keep, extra: fields(o.env)}
+		return &run{dir: filepath.Join(base, fmt.Sprint(n)), packages: o.packages(a), lab: self, tools: o.tools,
+			policies: policies, keep: o.keep, extra: fields(o.env)}
 	}
 	switch {
 	case o.overhead > 0:
@@ -229,7 +235,8 @@ func (o *options) inner(agents []Agent) error {
 			driven++
 		}
 	}
-	fmt.Fprintf(o.out, "%d runs in %s, %d of them not driven, %d of obstat's promises broken\n", len(results), time.Since(begin).Round(time.Second), len(results)-driven, broken)
+	fmt.Fprintf(o.out, "%d runs in %s, %d of them not driven, %d of obstat's promises broken\n", len(results),
+		time.Since(begin).Round(time.Second), len(results)-driven, broken)
 	if driven == 0 {
 		return errors.New("no agent could be driven")
 	}

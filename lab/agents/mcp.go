@@ -52,11 +52,13 @@ func ServeMCP(in io.Reader, out io.Writer) error {
 func (m *rpc) result() object {
 	switch m.Method {
 	case "initialize":
-		return object{"protocolVersion": m.Params.Version, "capabilities": object{"tools": object{}}, "serverInfo": object{"name": serverName, "version": "1"}}
+		return object{"protocolVersion": m.Params.Version, "capabilities": object{"tools": object{}},
+			"serverInfo": object{"name": serverName, "version": "1"}}
 	case "ping":
 		return object{}
 	case "tools/list":
-		return object{"tools": []any{tool("touch", "Makes a file"), tool("erase", "Removes a file"), tool("note", "Makes a note")}}
+		return object{"tools": []any{tool("touch", "Makes a file"), tool("erase", "Removes a file"),
+			tool("note", "Makes a note")}}
 	case "tools/call":
 		return m.call()
 	}

@@ -156,7 +156,8 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, err := form.read(body)
 	if err != nil {
 		m.note(r, err.Error())
-		http.Error(w, `{"error":{"message":"the request cannot be read","type":"invalid_request_error"}}`, http.StatusBadRequest)
+		http.Error(w, `{"error":{"message":"the request cannot be read","type":"invalid_request_error"}}`,
+			http.StatusBadRequest)
 		return
 	}
 	marker, calls := m.next(c)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// rounds is how often each of the two is run with a driver that has a hook that says yes, in turns: what else the machine does
-// then falls on both.
+// rounds is how often each of the two is run with a driver that has a hook that says yes, in turns: what else
+// the machine does then falls on both.
 const rounds = 3
 
 // compare prints how long calls take with obstat, and with a hook that only says yes.
@@ -39,7 +39,8 @@ func (o *options) compare(agents []Agent, newRun func(*Agent, int) *run) error {
 			}
 		}
 		obstat, yes := middle(took[true]), middle(took[false])
-		fmt.Fprintf(o.out, "%s: a call takes %s with obstat, %s with a hook that says yes: %.2f times (middle of %d and %d calls)\n", a.id(), obstat, yes, float64(obstat)/float64(yes), len(took[true]), len(took[false]))
+		fmt.Fprintf(o.out, "%s: a call takes %s with obstat, %s with a hook that says yes: %.2f times (middle of %d and %d "+
+			"calls)\n", a.id(), obstat, yes, float64(obstat)/float64(yes), len(took[true]), len(took[false]))
 	}
 	return nil
 }
@@ -47,7 +48,7 @@ func (o *options) compare(agents []Agent, newRun func(*Agent, int) *run) error {
 // warm is how many calls of a run do not count: the agent is still starting.
 const warm = 3
 
-// block is how many calls one after the other have the same hook. The first does not count: what the
+// block is how many calls one after the other have the same hook. The first does not count: work that the
 // other hook has left to do, such as writing down an outcome, may fall into it.
 const block = 6
 
@@ -107,7 +108,8 @@ func (o *options) timed(a *Agent, r *run, whole, obstat bool) (map[bool][]time.D
 func (r *run) inTurns(model *Model, obstat func(call int) bool) error {
 	program, kept := filepath.Join(r.bin(), "obstat"), filepath.Join(r.dir, "kept")
 	names := map[bool]string{true: filepath.Join(kept, "obstat"), false: filepath.Join(kept, "yes")}
-	err := errors.Join(os.Mkdir(kept, 0o755), os.Link(program, names[true]), os.WriteFile(names[false], []byte("#!/bin/sh\ncat >/dev/null\n"), 0o755))
+	err := errors.Join(os.Mkdir(kept, 0o755), os.Link(program, names[true]),
+		os.WriteFile(names[false], []byte("#!/bin/sh\ncat >/dev/null\n"), 0o755))
 	model.before = func(call int) {
 		next := filepath.Join(kept, "next")
 		_ = os.Remove(next)

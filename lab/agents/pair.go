@@ -18,7 +18,7 @@ type Half struct {
 	Passed     []Passed `json:",omitempty"` // the calls of obstat's hook
 }
 
-// What is in the files that the calls are about.
+// The contents of the files that the calls are about.
 const (
 	editFrom = "before"
 	editTo   = "after"
@@ -33,13 +33,19 @@ func (c *Cell) probe(r *run) (do []action, ran func(told []string) bool) {
 	}
 	switch c.Kind {
 	case kindRead:
-		return []action{shell("cat " + kept)}, func(told []string) bool { return strings.Contains(strings.Join(told, ""), secret) }
+		return []action{shell("cat " + kept)}, func(told []string) bool {
+			return strings.Contains(strings.Join(told, ""),
+				secret)
+		}
 	case kindTouch:
 		return []action{shell("touch ran.txt")}, see("project/ran.txt")
 	case kindCreate:
 		return []action{write("project/new.txt")}, see("project/new.txt")
 	case kindEdit:
-		return []action{{do: doEdit, path: "project/edit.txt"}}, func([]string) bool { return holds("project/edit.txt", editTo+"\n")(r) }
+		return []action{{do: doEdit, path: "project/edit.txt"}}, func([]string) bool {
+			return holds("project/edit.txt",
+				editTo+"\n")(r)
+		}
 	case kindMCP:
 		return []action{mcp("touch", "project/mcp.txt")}, see("project/mcp.txt")
 	case kindOutside:
@@ -110,7 +116,7 @@ func (r *run) began(told []string, calls int) bool {
 	return false
 }
 
-// clean shortens what the model was told.
+// clean shortens the words that the model was told.
 func (r *run) clean(words string) string {
 	words = strings.Join(strings.Fields(strings.ReplaceAll(words, r.dir, runDir)), " ")
 	const most = 400
@@ -127,7 +133,8 @@ func (r *run) prepareCell(ctx context.Context, a *Agent, c *Cell, with bool) err
 			return err
 		}
 	}
-	err := errors.Join(r.write(filepath.Join(r.project(), kept), secret+"\n"), r.write(filepath.Join(r.project(), "edit.txt"), editFrom+"\n"), a.driver.setup(r))
+	err := errors.Join(r.write(filepath.Join(r.project(), kept), secret+"\n"),
+		r.write(filepath.Join(r.project(), "edit.txt"), editFrom+"\n"), a.driver.setup(r))
 	if err != nil || !with {
 		return err
 	}

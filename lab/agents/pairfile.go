@@ -105,7 +105,7 @@ func (p *Passed) In(dir string) Passed {
 	return out
 }
 
-// Effect returns what an agent makes of an answer of the hook: allow, ask, deny, or none where it goes on as
+// Effect returns the meaning of the hook's answer to an agent: allow, ask, deny, or none where it goes on as
 // if there were no hook.
 func Effect(stdout string, exit int) string {
 	if exit != 0 {
@@ -125,5 +125,6 @@ func Effect(stdout string, exit int) string {
 	if strings.TrimSpace(stdout) != "" && json.Unmarshal([]byte(stdout), &said) != nil {
 		return "garbled"
 	}
-	return cmp.Or(said.Specific.Verdict, said.Specific.Decision.Behavior, said.Verdict, said.Behavior, said.Decision, "none")
+	return cmp.Or(said.Specific.Verdict, said.Specific.Decision.Behavior, said.Verdict, said.Behavior, said.Decision,
+		"none")
 }

@@ -53,7 +53,8 @@ type shelf struct {
 
 // shelf returns the kept halves of an agent at its version.
 func (o *options) shelf(a *Agent, digest string) *shelf {
-	s := &shelf{name: filepath.Join(o.cache, fmt.Sprintf("pairs-%s-%s.jsonl", a.Name, a.Version)), have: map[Cell]halfRun{}}
+	s := &shelf{name: filepath.Join(o.cache, fmt.Sprintf("pairs-%s-%s.jsonl", a.Name, a.Version)),
+		have: map[Cell]halfRun{}}
 	recorded, _ := ReadPairs(o.pairsName(a.Name)) // none yet
 	for _, p := range recorded {
 		if p.Version == a.Version && p.Without != nil {
@@ -186,7 +187,7 @@ type pairing struct {
 	n    int
 }
 
-// play runs what is not kept yet: first all halves without obstat, which do not change with its code.
+// play runs the halves that are not kept yet: first all halves without obstat, which do not change with its code.
 func (p *pairing) play(cells []Cell) ([]Pair, error) {
 	var jobs []halfRun
 	seen := map[Cell]bool{}
@@ -259,7 +260,8 @@ func (p *pairing) one(job halfRun) error {
 	if job.Obstat != "" {
 		which = "with   "
 	}
-	fmt.Fprintf(p.out, "%3d/%d %s %-12s %4.1fs %s\n", p.done, p.todo, which, word, time.Since(begin).Seconds(), job.Cell.String())
+	fmt.Fprintf(p.out, "%3d/%d %s %-12s %4.1fs %s\n", p.done, p.todo, which, word, time.Since(begin).Seconds(),
+		job.Cell.String())
 	if keep {
 		fmt.Fprintf(p.out, "        %s\n        in %s\n", job.Problem, r.dir)
 	}
@@ -284,11 +286,13 @@ func (h *halfRun) word() string {
 // notations are policies that allow everything, in the notation of the agent, or, for one whose notation
 // obstat does not read, in Claude Code's.
 var notations = map[string][3]string{
-	"claude-code": {"claudecode", "settings.json", `{"permissions": {"allow": ["Bash", "Edit", "Write", "Read", "mcp__canary"]}}`},
-	"copilot":     {"claudecode", "settings.json", `{"permissions": {"allow": ["Bash", "Edit", "Write", "Read", "mcp__canary"]}}`},
-	"codex":       {"codex", "default.rules", `prefix_rule(pattern=[["touch", "cat"]], decision="allow")` + "\n"},
-	"gemini":      {"gemini", "own.toml", "[[rule]]\ntoolName = \"*\"\ndecision = \"allow\"\npriority = 500\n"},
-	"opencode":    {"opencode", "opencode.json", `{"permission": {"*": "allow", "external_directory": "allow"}}`},
+	"claude-code": {"claudecode", "settings.json",
+		`{"permissions": {"allow": ["Bash", "Edit", "Write", "Read", "mcp__canary"]}}`},
+	"copilot": {"claudecode", "settings.json",
+		`{"permissions": {"allow": ["Bash", "Edit", "Write", "Read", "mcp__canary"]}}`},
+	"codex":    {"codex", "default.rules", `prefix_rule(pattern=[["touch", "cat"]], decision="allow")` + "\n"},
+	"gemini":   {"gemini", "own.toml", "[[rule]]\ntoolName = \"*\"\ndecision = \"allow\"\npriority = 500\n"},
+	"opencode": {"opencode", "opencode.json", `{"permission": {"*": "allow", "external_directory": "allow"}}`},
 }
 
 // dialectPrograms has obstat turn the notations into Programs, by agent.

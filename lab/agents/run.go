@@ -25,7 +25,7 @@ type run struct {
 	programs map[string]string // by agent: everything is allowed, in its notation
 	model    *Model
 	hook     string   // the settings that the hook is in, below dir
-	keep     bool     // the directory stays, with what the agent sent
+	keep     bool     // the directory stays, with the agent's requests
 	at       string   // where the agent is started, below the project
 	extra    []string // variables for the agent
 	asked    int      // questions that the agent has shown
@@ -63,7 +63,8 @@ func (r *run) replace(name, pattern, with string) error {
 // prepare lays the directories out and installs obstat's hook.
 func (r *run) prepare(ctx context.Context, a *Agent, s *scenario) error {
 	r.at = s.at
-	for _, dir := range []string{"home", "project/allowed", "project/secret", "project/src/deep", "project/inner", "other", "bin", "tmp"} {
+	for _, dir := range []string{"home", "project/allowed", "project/secret", "project/src/deep", "project/inner",
+		"other", "bin", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(r.dir, filepath.FromSlash(dir)), 0o755); err != nil {
 			return err
 		}
@@ -73,7 +74,9 @@ func (r *run) prepare(ctx context.Context, a *Agent, s *scenario) error {
 			return err
 		}
 	}
-	err := errors.Join(r.writePolicy(s.policy), r.write(filepath.Join(r.dir, "other", "opencode.json"), neighbourRules), r.write(filepath.Join(r.project(), "inner", "opencode.json"), nestedRules), r.write(filepath.Join(r.project(), kept), "x\n"), a.driver.setup(r))
+	err := errors.Join(r.writePolicy(s.policy), r.write(filepath.Join(r.dir, "other", "opencode.json"), neighbourRules),
+		r.write(filepath.Join(r.project(), "inner", "opencode.json"), nestedRules),
+		r.write(filepath.Join(r.project(), kept), "x\n"), a.driver.setup(r))
 	if err != nil || s.hook == never {
 		return err
 	}
@@ -131,7 +134,8 @@ func (r *run) gateway(a *Agent) error {
 	if err := r.link(); err != nil {
 		return err
 	}
-	script := fmt.Sprintf("#!/bin/sh\nexec %s mcp --name %s --agent %s -- %s \"$@\"\n", filepath.Join(r.bin(), "obstat"), serverName, a.Name, r.lab)
+	script := fmt.Sprintf("#!/bin/sh\nexec %s mcp --name %s --agent %s -- %s \"$@\"\n",
+		filepath.Join(r.bin(), "obstat"), serverName, a.Name, r.lab)
 	r.lab = filepath.Join(r.dir, "gateway.sh")
 	return os.WriteFile(r.lab, []byte(script), 0o755)
 }
@@ -184,7 +188,7 @@ func (r *run) obstat(ctx context.Context, args ...string) error {
 func (r *run) spoil(script string) error {
 	programs, err := filepath.Glob(filepath.Join(r.bin(), "*"))
 	for _, name := range programs {
-		err = errors.Join(err, os.Remove(name)) // a link: what was built stays
+		err = errors.Join(err, os.Remove(name)) // a link: the built program stays
 		if script != "" {
 			err = errors.Join(err, os.WriteFile(name, []byte(script), 0o755))
 		}
@@ -197,16 +201,17 @@ func (r *run) spoil(script string) error {
 func mark(dir string) string { return "OBSTAT_LAB_RUN=" + dir + "/" }
 
 // env returns the environment of every program of a run: no proxies, settings or
-// credentials of the user who runs the lab.
+// credentials of the lab's user.
 func (r *run) env() []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.home(""), "TMPDIR=" + filepath.Join(r.dir, "tmp"), "LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1", "SHELL=/bin/sh", mark(r.dir)}
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.home(""), "TMPDIR=" + filepath.Join(r.dir, "tmp"),
+		"LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1", "SHELL=/bin/sh", mark(r.dir)}
 }
 
 // logName is the file for the agent's output.
 func (r *run) logName() string { return filepath.Join(r.dir, "agent.log") }
 
 // start runs the agent to its end, or to the limit. hung tells which. during, if any, is called while it
-// runs, and what it returns in the end.
+// runs, and its result in the end.
 func (r *run) start(a *Agent, s *scenario, limit time.Duration, during func(*exec.Cmd) func()) (hung bool, err error) {
 	args, env, err := a.driver.command(r, a.driver.headless, Prompt(MainMarker))
 	if s.tty {
@@ -244,11 +249,12 @@ func (r *run) start(a *Agent, s *scenario, limit time.Duration, during func(*exe
 	if err != nil && !errors.As(err, &status) {
 		return false, err
 	}
-	return false, nil // what an exit code means is the agent's business; files are looked at
+	return false, nil // exit codes are the agent's business; files are looked at
 }
 
 // onScreen runs cmd on a terminal, and has its questions answered there.
-func (r *run) onScreen(ctx context.Context, cmd *exec.Cmd, log io.Writer, d *dialog, s *scenario, during func(*exec.Cmd) func()) error {
+func (r *run) onScreen(ctx context.Context, cmd *exec.Cmd, log io.Writer, d *dialog, s *scenario,
+	during func(*exec.Cmd) func()) error {
 	sc, err := openScreen(cmd)
 	if err != nil {
 		return err

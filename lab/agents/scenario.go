@@ -32,9 +32,9 @@ type scenario struct {
 	asks int
 	// tty: the agent is started on a terminal, and the answers are given there if it asks by itself.
 	tty bool
-	// dies: the agent and all that it started are killed while somebody is asked.
+	// dies: the agent and all that it started are killed while it waits for an answer.
 	dies bool
-	// told is the state that the ledger has to have of what became of the first call, "" if none.
+	// told is the state that the ledger has to have of the first call's outcome, "" if none.
 	told string
 	// says has to be in the result that the model gets for a blocked call: it shows
 	// that the call was blocked, and did not merely fail. A bar is an or.

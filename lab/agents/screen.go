@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A screen is a terminal that an agent draws on. It is no emulator: it keeps what was written, without
+// A screen is a terminal that an agent draws on. It is no emulator: it keeps the text that was written, without
 // the sequences that say where and how, which is enough to see which question is shown.
 type screen struct {
 	master, slave *os.File
@@ -18,20 +18,21 @@ type screen struct {
 	text strings.Builder // without sequences and blanks
 	last time.Time       // when something was drawn
 	call int             // that the model has asked for last
-	from int             // what is drawn from here on was drawn after that
+	from int             // text from here on was drawn after that
 	done chan struct{}
 }
 
 // sequences are those of a terminal: CSI, OSC, DCS and the short ones.
 var sequences = regexp.MustCompile(`\x1b\[[0-9:;<=>?]*[ -/]*[@-~]|\x1b[\]P_^X][^\x07\x1b]*(\x07|\x1b\\)|\x1b[()*+][0-9A-Za-z]|\x1b[,-OQ-WYZa-~\\]`)
 
-// replies are what a terminal says when it is asked where the cursor is, what it is, and for its colours.
+// replies are a terminal's answers to questions for its cursor, its kind and its colours.
 var replies = []struct{ query, reply string }{
-	{"\x1b[6n", "\x1b[1;1R"}, {"\x1b[c", "\x1b[?62;22c"}, {"\x1b[0c", "\x1b[?62;22c"}, {"\x1b[5n", "\x1b[0n"}, {"\x1b[?u", "\x1b[?0u"},
+	{"\x1b[6n", "\x1b[1;1R"}, {"\x1b[c", "\x1b[?62;22c"}, {"\x1b[0c", "\x1b[?62;22c"}, {"\x1b[5n", "\x1b[0n"},
+	{"\x1b[?u", "\x1b[?0u"},
 	{"\x1b]10;?", "\x1b]10;rgb:ffff/ffff/ffff\x1b\\"}, {"\x1b]11;?", "\x1b]11;rgb:0000/0000/0000\x1b\\"},
 }
 
-// watch reads what the agent draws, and answers its questions about the terminal; what is drawn also goes to log.
+// watch reads the agent's output, answers its questions about the terminal, and copies the output to log.
 func (s *screen) watch(log io.Writer) {
 	s.done = make(chan struct{})
 	_ = s.slave.Close() // the agent has it
@@ -51,9 +52,10 @@ func (s *screen) watch(log io.Writer) {
 	}()
 }
 
-// draw takes what was written, and returns the end of it where that may be half a sequence.
+// draw takes output, and returns the end of it where that may be half a sequence.
 func (s *screen) draw(raw string) (rest string) {
-	if at := strings.LastIndexByte(raw, '\x1b'); at >= 0 && len(raw)-at < 64 && sequences.FindStringIndex(raw[at:]) == nil {
+	if at := strings.LastIndexByte(raw, '\x1b'); at >= 0 && len(raw)-at < 64 &&
+		sequences.FindStringIndex(raw[at:]) == nil {
 		raw, rest = raw[:at], raw[at:]
 	}
 	for _, r := range replies {
@@ -91,14 +93,14 @@ func (s *screen) calls(n int) {
 	s.call, s.from = n, s.text.Len()
 }
 
-// turn returns the call that the model has asked for last, and the offset of what was drawn since.
+// turn returns the call that the model has asked for last, and the offset of the text that was drawn since.
 func (s *screen) turn() (call, from int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.call, s.from
 }
 
-// press types keys, once the agent has drawn nothing for a moment: some lose what comes while they draw.
+// press types keys, once the agent has drawn nothing for a moment: some lose keys that come while they draw.
 func (s *screen) press(keys string) {
 	for range 50 {
 		s.mu.Lock()

@@ -17,7 +17,7 @@ import (
 // asked tells whether requests come to obstat ask in the scenario.
 func (s *scenario) asked() bool { return s.answers != nil || s.dies }
 
-// A seat is a person at `obstat ask` who gives the scenario's answers.
+// A seat is a person at `obstat ask` with the scenario's answers.
 type seat struct {
 	*scenario
 	run    *run
@@ -41,10 +41,11 @@ func (r *run) sit(s *scenario) (*seat, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &seat{scenario: s, run: r, store: out, broker: approval.New(out, nil), leave: func() { left(); _ = out.Close() }}, nil
+	return &seat{scenario: s, run: r, store: out, broker: approval.New(out, nil),
+		leave: func() { left(); _ = out.Close() }}, nil
 }
 
-// during returns what the person does while the agent runs.
+// during returns the person's part while the agent runs.
 func (p *seat) during() func(*exec.Cmd) func() {
 	if p == nil {
 		return nil
@@ -85,7 +86,7 @@ func (p *seat) look(ctx context.Context, agent *exec.Cmd) {
 	p.answered++
 }
 
-// wrong says what was wrong about the requests, "" if nothing was.
+// wrong says how the requests were wrong, "" if they were not.
 func (p *seat) wrong() string {
 	if p == nil {
 		return ""
@@ -106,7 +107,7 @@ func (p *seat) wrong() string {
 	return ""
 }
 
-// untold says that the ledger does not tell what became of a call, "" if it does.
+// untold says that the ledger does not tell the outcome of a call, "" if it does.
 func (r *run) untold(s *scenario) string {
 	if s.told == "" {
 		return ""

@@ -16,7 +16,7 @@ import (
 	"sync"
 )
 
-// A Passed is one call of obstat's hook: what the agent gave it, and what it answered.
+// A Passed is one call of obstat's hook: the agent's payload, and the answer.
 type Passed struct {
 	Args   []string
 	Env    []string `json:",omitempty"` // variables of the agent's own, NAME=VALUE
@@ -37,7 +37,8 @@ func (r *run) passedName() string { return filepath.Join(r.dir, "passed.jsonl") 
 func (r *run) watch() error {
 	program, real := filepath.Join(r.bin(), "obstat"), filepath.Join(r.dir, "real", "obstat")
 	script := fmt.Sprintf("#!/bin/sh\nexec %s shim %s %s \"$@\"\n", r.lab, real, r.passedName())
-	return errors.Join(os.MkdirAll(filepath.Dir(real), 0o755), os.Rename(program, real), os.WriteFile(program, []byte(script), 0o755))
+	return errors.Join(os.MkdirAll(filepath.Dir(real), 0o755), os.Rename(program, real),
+		os.WriteFile(program, []byte(script), 0o755))
 }
 
 // shimmed is set below a shim: one that calls itself would never end.
@@ -178,8 +179,8 @@ func (r *run) passed() ([]Passed, error) {
 	return out, nil
 }
 
-// afterwards are payloads that tell what became of a call: there is nothing to answer.
+// afterwards are payloads that tell the outcome of a call: there is nothing to answer.
 var afterwards = regexp.MustCompile(`"(PostToolUse|PostToolUseFailure|AfterTool|tool\.execute\.after)"|"toolResult"`)
 
-// runDir stands for a run's directory in what is kept of it.
+// runDir stands for a run's directory in the records of it.
 const runDir = "/RUN"

@@ -25,10 +25,11 @@ const (
 
 // String names the verdict.
 func (v PairVerdict) String() string {
-	return [...]string{"broken", "ran in both", "ran in neither", "only without", "only with, answered", "only with, outranked", "looser"}[v]
+	return [...]string{"broken", "ran in both", "ran in neither", "only without", "only with, answered",
+		"only with, outranked", "looser"}[v]
 }
 
-// Judge says what a pair shows. What runs with obstat has to be among what runs without it, but for calls that
+// Judge compares a pair. A call that runs with obstat has to run without it, too, but for calls that
 // the agent would have asked about and that a rule in force allows, and that the user has not told it to ask about.
 func (p *Pair) Judge() PairVerdict {
 	switch {
@@ -60,7 +61,7 @@ func (p *Pair) outranks() bool {
 	return p.Rule != ruleDeny && (p.Rule != ruleAsk || fieldOf(p.Agent).judged)
 }
 
-// wouldAsk tells whether the agent did not run the call only because nobody was there to be asked. A mode that
+// wouldAsk tells whether the agent did not run the call only for want of a person to ask. A mode that
 // is for changing nothing, a rule of the user's own, a reviewer and a sandbox refuse.
 func (c *Cell) wouldAsk(h *Half) bool {
 	f := fieldOf(c.Agent)

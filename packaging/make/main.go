@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// A commit is what is built.
+// A commit is the source of a build.
 type commit struct {
 	version, revision string
 	time              time.Time
@@ -111,9 +111,12 @@ func run(out, only string) error {
 // build builds one static binary. Version, commit and its time are given to the linker; nothing of
 // this machine gets in.
 func build(name string, t packaging.Target, at *commit) ([]byte, error) {
-	stamp := fmt.Sprintf("-X 'github.com/obstat/obstat/internal/face/cli.stamped=%s %s %s'", at.version, at.revision, at.time.Format(time.RFC3339))
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= "+stamp, "-o", name, "./cmd/obstat")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOOS="+t.OS, "GOARCH="+t.Arch, "GOAMD64=v1", "GOARM64=v8.0")
+	stamp := fmt.Sprintf("-X 'github.com/obstat/obstat/internal/face/cli.stamped=%s %s %s'", at.version, at.revision,
+		at.time.Format(time.RFC3339))
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= "+stamp, "-o", name,
+		"./cmd/obstat")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOOS="+t.OS, "GOARCH="+t.Arch, "GOAMD64=v1",
+		"GOARM64=v8.0")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return nil, err

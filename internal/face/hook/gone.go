@@ -12,7 +12,7 @@ import (
 )
 
 // watch calls stop when the process is told to end, and when the agent that
-// started it has gone: nobody would hear the answer any more. It ends with ctx.
+// started it has gone: the answer would not be read any more. It ends with ctx.
 func watch(ctx context.Context, stop func()) {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

@@ -3,8 +3,8 @@
 // in the agent's own form.
 //
 // It owns that every way this can go wrong ends in a denial, and before the
-// agent stops waiting: nearly all agents run the call when their hook fails. What
-// decides, asks and records is the gate; the protocols are package agent's.
+// agent stops waiting: nearly all agents run the call when their hook fails. The
+// gate decides, asks and records; the protocols are package agent's.
 package hook
 
 import (
@@ -33,26 +33,26 @@ const (
 	ExitDeny = 2
 )
 
-// DefaultDeadline is how long a hook takes at most: below what agents are told
+// DefaultDeadline is how long a hook takes at most: less than agents are told
 // to wait for it.
 const DefaultDeadline = 20 * time.Second
 
-// Options say what a hook works with. The zero value of each is safe.
+// Options are the surroundings of a hook. The zero value of each is safe.
 type Options struct {
-	Agent string // who the caller says it is; "" is told by the payload
+	Agent string // according to the caller; "" is told by the payload
 	// Policy is the policy that a person has named, and Dir the project, if any.
 	Policy   policy.Named
 	Dir      string
 	Deadline time.Duration // zero is [DefaultDeadline]
 	// NoLedger leaves decisions unrecorded.
 	NoLedger bool
-	// Remember has an agent that can remember what was granted, too.
+	// Remember has an agent that can remember grants do so, too.
 	Remember bool
 	Waiting  Waiting
 	// Server is the URL of the server that this machine has joined: its policy counts,
 	// asks and records go to it. "" works alone.
 	Server string
-	// Notify tells somebody that there is something to answer; nil tells nobody.
+	// Notify shows a notification that there is something to answer; nil shows none.
 	Notify func(title, text string)
 
 	In       io.Reader
@@ -76,7 +76,7 @@ type Options struct {
 	NoPins  bool
 }
 
-// maxPayload bounds what an agent may send.
+// maxPayload bounds an agent's payload.
 const maxPayload = 10 << 20
 
 // A run is one hook at work.
@@ -92,7 +92,7 @@ type run struct {
 	deadline time.Duration
 }
 
-// A reply is what the agent is told. asItIs: the call is allowed, unchanged.
+// A reply goes to the agent. asItIs: the call is allowed, unchanged.
 type reply struct {
 	agent.Reply
 	asItIs bool
@@ -127,7 +127,7 @@ func (r *run) once() (code int, mine bool) {
 		r.deadline = DefaultDeadline
 	}
 	// A timer and no second goroutine: starting one more thread is a good part
-	// of what a hook costs.
+	// of a hook's cost.
 	r.timer = time.AfterFunc(r.deadline, func() {
 		if code, mine := r.write(reply{Reply: r.refuse("")}); mine {
 			r.recordLate()
@@ -168,7 +168,7 @@ func (r *run) refuse(why string) agent.Reply {
 }
 
 // write prints the reply, if none was printed before. An agent that reads half
-// of it may take it for an allow, so that what cannot be written whole is a
+// of it may take it for an allow, so that one that cannot be written whole is a
 // denial by exit code.
 func (r *run) write(out reply) (code int, mine bool) {
 	r.mu.Lock()
@@ -194,7 +194,7 @@ func (r *run) write(out reply) (code int, mine bool) {
 
 var errNobody = errors.New("nobody reads it")
 
-// say writes an answer to somebody.
+// say writes an answer, unless it would be lost.
 func say(w io.Writer, text []byte) error {
 	if f, ok := w.(*os.File); ok && !heard(f) {
 		return errNobody
@@ -203,9 +203,9 @@ func say(w io.Writer, text []byte) error {
 	return err
 }
 
-// heard tells whether somebody may read what is written to a file. A standard
-// output that was closed when the process began leads nowhere by now, and
-// swallows what an exit code of zero then does not say.
+// heard tells whether a text that is written to a file may be read. A standard
+// output that was closed when the process began leads nowhere by now, and would
+// swallow a denial.
 func heard(f *os.File) bool {
 	st, err := f.Stat()
 	if err != nil || st.Mode()&os.ModeCharDevice == 0 {
@@ -215,7 +215,7 @@ func heard(f *os.File) bool {
 	return err == nil && !os.SameFile(st, null)
 }
 
-// read reads what the agent wrote.
+// read reads the payload.
 func (r *run) read() ([]byte, error) {
 	buf := make([]byte, 0, 8<<10) // most payloads fit
 	for {
@@ -260,10 +260,11 @@ func (r *run) answer() reply {
 		e.Started = startedBy(os.Getppid())
 	}
 	a := (&turn{run: r, event: e}).decide(context.Background())
-	return reply{e.Encode(&a.Decision, &agent.Options{Accepted: a.remember, Answered: byPerson(&a.Decision)}), a.Verdict == obstat.Allow && a.Input == nil}
+	return reply{e.Encode(&a.Decision, &agent.Options{Accepted: a.remember, Answered: byPerson(&a.Decision)}),
+		a.Verdict == obstat.Allow && a.Input == nil}
 }
 
-// System fills o with what the process has.
+// System fills o from the process.
 func System(o *Options) *Options {
 	o.In, o.Out, o.Err = os.Stdin, os.Stdout, os.Stderr
 	o.Getenv, o.Getwd, o.Exit = os.Getenv, os.Getwd, os.Exit

@@ -19,7 +19,7 @@ func Desktop(getenv func(string) string) func(title, text string) {
 		if err != nil {
 			return
 		}
-		// It may hang, and must not hold up the one who asks.
+		// It may hang, and must not hold up the call.
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		cmd := exec.CommandContext(ctx, program, append(argv[1:len(argv):len(argv)], title, text)...)
 		if cmd.Start() != nil {
@@ -37,7 +37,7 @@ func Desktop(getenv func(string) string) func(title, text string) {
 const script = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run"
 
 // notifier returns the program that shows notifications on a system, and its
-// first arguments; nil where nobody would see them.
+// first arguments; nil where there is no screen for them.
 func notifier(goos string, getenv func(string) string) []string {
 	switch {
 	case goos == "darwin" && getenv("SSH_CONNECTION") == "":

@@ -25,7 +25,8 @@ func (r *run) gateFor(e *agent.Event) (*gate.Gate, *turn, error) {
 		return nil, nil, err
 	}
 	t.db = statedir.Store(dir)
-	o := gate.Options{Policy: gate.Fixed{}, World: r.World, Getenv: r.Getenv, NoStart: true, Ledger: t, NoRecord: r.NoLedger}
+	o := gate.Options{Policy: gate.Fixed{}, World: r.World, Getenv: r.Getenv, NoStart: true, Ledger: t,
+		NoRecord: r.NoLedger}
 	if r.ledger != nil {
 		o.Ledger = r.ledger
 	}
@@ -33,11 +34,12 @@ func (r *run) gateFor(e *agent.Event) (*gate.Gate, *turn, error) {
 	return g, t, err
 }
 
-// report writes down what became of a call. What goes wrong goes unheard: the call is over.
+// report writes down the outcome of a call. Problems go unheard: the call is over.
 func (r *run) report(e *agent.Event) {
 	if g, t, err := r.gateFor(e); err == nil {
 		t.complete(e.Call)
-		_ = g.Report(context.Background(), e.Call, &gate.Outcome{State: e.Done.State, Took: e.Done.Took, Result: e.Done.Result, Error: e.Done.Error})
+		_ = g.Report(context.Background(), e.Call, &gate.Outcome{State: e.Done.State, Took: e.Done.Took,
+			Result: e.Done.Result, Error: e.Done.Error})
 	}
 }
 
@@ -64,8 +66,8 @@ func (r *run) refused(why string) error {
 	return g.Refused(context.Background(), c, why)
 }
 
-// recordLate writes down that the time was up, in the little that is left: what made the hook late may
-// be the ledger itself.
+// recordLate writes down that the time was up, in the little that is left: the ledger itself may have
+// made the hook late.
 func (r *run) recordLate() {
 	done := make(chan error, 1)
 	go func() { done <- r.refused("it took longer than " + r.deadline.String()) }()

@@ -26,7 +26,7 @@ const maxCalls = 256
 
 // Serve answers calls until the input ends, and returns the exit code. A line is a number and
 // a call, `7 {"tool":"bash",...}`; its answer is the number, the exit code that a process for
-// this call would have, and what it would print: `7 0 {"decision":"allow"}`. Answers come as
+// this call would have, and its output: `7 0 {"decision":"allow"}`. Answers come as
 // they are ready. A line that is anything else ends the process, which denies all that was
 // not answered.
 func Serve(o *Options) int {
@@ -58,7 +58,7 @@ func Serve(o *Options) int {
 	go func() { s.work.Wait(); close(idle) }()
 	select {
 	case <-idle:
-	case <-time.After(ownMargin): // nobody waits for it any more
+	case <-time.After(ownMargin): // they are answered
 	}
 	return code
 }
@@ -66,7 +66,7 @@ func Serve(o *Options) int {
 // number tells whether a text is made of a few digits.
 func number(s string) bool { return s != "" && len(s) < 20 && strings.Trim(s, "0123456789") == "" }
 
-// readLine reads a line, without its end. What the input breaks off with is no line: it may be
+// readLine reads a line, without its end. The rest of an input that breaks off is no line: it may be
 // half a call.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
@@ -115,6 +115,6 @@ func (s *server) say(id string, code int, text []byte) {
 	defer s.mu.Unlock()
 	line := fmt.Appendf(nil, "%s %d %s\n", id, code, bytes.ReplaceAll(text, []byte("\n"), []byte(" ")))
 	if err := say(s.Out, line); err != nil {
-		s.Exit(ExitDeny) // nobody hears the others, either
+		s.Exit(ExitDeny) // the others would be lost as well
 	}
 }

@@ -43,7 +43,7 @@ func byPerson(d *obstat.Decision) bool {
 	return d.Stage == obstat.StageApproval && d.Verdict == obstat.Allow
 }
 
-// lookup is how long it may take to see what was granted, while an agent that
+// lookup is how long it may take to look up grants, while an agent that
 // can ask by itself waits.
 var lookup = 5 * time.Second
 
@@ -71,7 +71,7 @@ func (t *turn) decide(ctx context.Context) answered {
 	if err := t.serve(&opts, &terms); err != nil {
 		return broken(c, err)
 	}
-	if terms.Ask == gate.Leave { // with a server, its people are asked, who take longer
+	if terms.Ask == gate.Leave { // with a server, its people are asked, which takes longer
 		var done context.CancelFunc
 		ctx, done = context.WithTimeout(ctx, lookup)
 		defer done()
@@ -113,7 +113,7 @@ func (t *turn) serve(o *gate.Options, terms *gate.Terms) error {
 		if !ok {
 			return nil
 		}
-		f, _ := files.Ahead(&c) // what is broken says so in the gate
+		f, _ := files.Ahead(&c) // the gate tells of a broken one
 		url = f.Server()
 	}
 	if url == "" {
@@ -173,7 +173,8 @@ func (t *turn) options(ctx context.Context, cancel func(), wd string) (gate.Opti
 		files = t.sources(t.event.Agent, wd)
 		files.Once = true
 	}
-	o := gate.Options{Policy: files, World: t.World, Getenv: t.Getenv, NoStart: true, Places: []string{wd}, MayGrant: t.mayBeGranted,
+	o := gate.Options{Policy: files, World: t.World, Getenv: t.Getenv, NoStart: true, Places: []string{wd},
+		MayGrant: t.mayBeGranted,
 		Approval: approval.Options{Asked: t.asked}, Ledger: t, NoRecord: t.NoLedger,
 		Waits: func() (time.Duration, string) { return t.waits(ctx, cancel) }}
 	if t.ledger != nil {
@@ -195,7 +196,8 @@ func (t *turn) options(ctx context.Context, cancel func(), wd string) (gate.Opti
 
 // sources returns where the policies of an agent's calls are found.
 func (r *run) sources(name, wd string) *gate.Files {
-	files := &gate.Files{Names: r.Policy.Files, Dialect: r.Policy.Dialect, Options: r.Policy.Options, Dir: r.Dir, Start: wd,
+	files := &gate.Files{Names: r.Policy.Files, Dialect: r.Policy.Dialect, Options: r.Policy.Options, Dir: r.Dir,
+		Start: wd,
 		Agent: cmp.Or(name, agent.Generic), Getenv: r.Getenv, NoPins: r.NoPins}
 	files.Home, _ = r.World.Home("")
 	if a := agent.Of(name); a != nil {
@@ -205,7 +207,7 @@ func (r *run) sources(name, wd string) *gate.Files {
 }
 
 // agentAsks tells whether an ask goes to the agent's own prompt. It does not where a person has said
-// that the hook waits (--wait 60s), nor in a run that nobody attends while somebody is at `obstat ask`.
+// that the hook waits (--wait 60s), nor in an unattended run while `obstat ask` is open.
 func (t *turn) agentAsks() bool {
 	if !t.event.CanAsk(nil) || t.Waiting.Always {
 		return false
@@ -257,7 +259,8 @@ func (t *turn) remembered(a *gate.Result) []obstat.Offer {
 func (t *turn) settle(_ context.Context, c *obstat.Call, d *obstat.Decision) (*gate.Settled, error) {
 	switch {
 	case t.event.Left(d):
-		return &gate.Settled{Verdict: obstat.Ask, By: obstat.By{Note: "the tool only keeps house, and is left to the agent"}}, nil
+		return &gate.Settled{Verdict: obstat.Ask, By: obstat.By{Note: "the tool only keeps house, and is left to the " +
+			"agent"}}, nil
 	case t.event.Again() && t.approvedBefore(c):
 		by := obstat.By{Kind: obstat.ByPerson, Note: "approved a moment ago, before the agent's own rules asked again"}
 		return &gate.Settled{Verdict: obstat.Allow, By: by}, nil
@@ -276,24 +279,26 @@ func (t *turn) waits(ctx context.Context, cancel func()) (time.Duration, string)
 	case t.db == "":
 		return 0, "nobody can be asked: " + t.noDB.Error()
 	case t.Waiting.Off || limit <= 0 || !t.Waiting.Always && !t.taken(t.db):
-		return 0, "nobody is there to ask: do something else, or tell the user to run `obstat ask` in another terminal and try again"
+		return 0, "nobody is there to ask: do something else, or tell the user to run `obstat ask` in another terminal and " +
+			"try again"
 	}
 	t.extend(most + ownMargin)
 	watch(ctx, cancel)
 	return limit, ""
 }
 
-// asked tells somebody of a request. The text names the agent and the tool and
+// asked shows a notification of a request. The text names the agent and the tool and
 // nothing of the call itself, which may hold secrets.
 func (t *turn) asked(q *approval.Request) {
 	if t.Notify == nil {
 		return
 	}
 	who := cmp.Or(plain(t.event.Agent), "an agent")
-	t.Notify("obstat: "+who+" asks", fmt.Sprintf("%s wants to use %s; answer with `obstat ask`, %s left", who, plain(q.Call.Tool), time.Until(q.Expires).Round(time.Second)))
+	t.Notify("obstat: "+who+" asks", fmt.Sprintf("%s wants to use %s; answer with `obstat ask`, %s left", who,
+		plain(q.Call.Tool), time.Until(q.Expires).Round(time.Second)))
 }
 
-// plain shortens a name to what is fit for a notification.
+// plain makes a name fit for a notification.
 func plain(s string) string {
 	out := make([]rune, 0, 40)
 	for _, ch := range s {

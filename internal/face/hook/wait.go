@@ -9,12 +9,12 @@ import (
 )
 
 // Waiting says when a hook waits for a person's answer. The zero value waits
-// where somebody is there to give one.
+// while `obstat ask` is open.
 type Waiting struct {
 	Off bool
-	// Always waits, also where nobody is there: somebody may be told, and come.
+	// Always waits, also while `obstat ask` is not open: a notified person may open it.
 	Always bool
-	For    time.Duration // how long; zero is what the agent's time limit leaves
+	For    time.Duration // how long; zero is as long as the agent's time limit lets it
 }
 
 // ParseWaiting reads the value of --wait: auto, off, or how long.
@@ -32,17 +32,17 @@ func ParseWaiting(s string) (Waiting, error) {
 	return Waiting{Always: true, For: d}, nil
 }
 
-// Margin is what is left of an agent's time limit when waiting ends.
+// Margin is the rest of an agent's time limit when waiting ends.
 const Margin = 5 * time.Second
 
-// ownMargin is what is left of the hook's own deadline when waiting ends; the
+// ownMargin is the rest of the hook's own deadline when waiting ends; the
 // agent's comes last.
 const ownMargin = 2 * time.Second
 
 // Limit returns how long after its start a hook of the agent may wait for a
-// person: what the agent gives a hook that says nothing about it, less a margin,
-// and five minutes at most. Whoever says how long has seen to it that the agent
-// waits a little longer.
+// person: the time that the agent gives a hook without one of its own, less a margin,
+// and five minutes at most. A time that was given with --wait counts as it is: the
+// agent was told to wait a little longer.
 func (w Waiting) Limit(name string) time.Duration {
 	if w.For > 0 {
 		return w.For

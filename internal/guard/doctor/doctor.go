@@ -61,11 +61,11 @@ type Agent struct {
 	// Installed is the agent's version here, "" where it is not told.
 	Installed string        `json:"installed_version,omitempty"`
 	Limits    []agent.Limit `json:"limits,omitempty"`
-	// Modes are what an allow and an ask come to in each of the agent's modes.
+	// Modes tell the effect of an allow and an ask in each of the agent's modes.
 	Modes []Mode `json:"modes,omitempty"`
 }
 
-// A Mode is what an allow and an ask come to in a mode of an agent's, at one of its events.
+// A Mode tells the effect of an allow and an ask in a mode of an agent's, at one of its events.
 type Mode struct {
 	Mode  string `json:"mode"`            // "*": every other
 	Event string `json:"event,omitempty"` // none: every
@@ -180,7 +180,9 @@ func (r *Report) policies(o *Options, name string) {
 		return
 	}
 	if len(loaded) == 0 {
-		r.add(Finding{Level: Warning, Code: "no-policy", File: o.Dir, Msg: "there is no policy here, so the built-in one is in force: balanced", Hint: "obstat init writes one for this project"})
+		r.add(Finding{Level: Warning, Code: "no-policy", File: o.Dir,
+			Msg:  "there is no policy here, so the built-in one is in force: balanced",
+			Hint: "obstat init writes one for this project"})
 	}
 	for _, l := range loaded {
 		for _, w := range slices.Concat(l.Warnings, dialect.Lint(l)) {

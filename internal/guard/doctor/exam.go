@@ -24,7 +24,8 @@ func (x *exam) judge(ctx context.Context, named bool) {
 	x.CheckFiles()
 	x.gateways(ctx)
 	for _, h := range x.Hooks {
-		x.out.Entries = append(x.out.Entries, Entry{Scope: h.File.Scope.String(), File: h.File.Name, Line: h.Line, Event: h.Event, Command: h.Text, Timeout: h.Timeout.Seconds()})
+		x.out.Entries = append(x.out.Entries, Entry{Scope: h.File.Scope.String(), File: h.File.Name, Line: h.Line,
+			Event: h.Event, Command: h.Text, Timeout: h.Timeout.Seconds()})
 	}
 	if len(x.Hooks) == 0 {
 		x.out.State = Open
@@ -62,8 +63,10 @@ func (x *exam) version() {
 	if x.out.Installed == "" || x.out.Version == "" || x.out.Installed == x.out.Version {
 		return
 	}
-	x.Add(Warning, "other-version", nil, "look once whether a call that obstat asks about gets a prompt; obstat ask answers in any version",
-		"%s %s is here; what its modes do with an answer, and whether it shows an ask, was tried with %s", x.Agent.Title, x.out.Installed, x.out.Version)
+	x.Add(Warning, "other-version", nil, "look once whether a call that obstat asks about gets a prompt; obstat ask "+
+		"answers in any version",
+		"%s %s is here; what its modes do with an answer, and whether it shows an ask, was tried with %s", x.Agent.Title,
+		x.out.Installed, x.out.Version)
 }
 
 // program checks the program that the entry calls.
@@ -76,7 +79,8 @@ func (x *exam) program(h *agent.Hook) {
 	info, err := os.Stat(path)
 	switch {
 	case h.Invocation.Old():
-		wrong("old-program", "%s is of an older obstat, which has no program of that name any more: the entry has to call obstat hook")
+		wrong("old-program", "%s is of an older obstat, which has no program of that name any more: the entry has to call "+
+			"obstat hook")
 		return
 	case !filepath.IsAbs(path):
 		wrong("relative-program", "%s is looked for wherever the agent runs: it may be another program, or none")
@@ -118,7 +122,8 @@ func (x *exam) timeout(h *agent.Hook) {
 		return
 	}
 	if most := x.Deadline(x.Agent.Name, h.Invocation.Args); h.Timeout <= most {
-		x.Add(Error, "short-timeout", h, x.Again(), "%s waits %s, and obstat may take %s: when the agent stops waiting the call may run", x.Agent.Title, h.Timeout, most)
+		x.Add(Error, "short-timeout", h, x.Again(), "%s waits %s, and obstat may take %s: when the agent stops waiting the "+
+			"call may run", x.Agent.Title, h.Timeout, most)
 	}
 }
 
@@ -137,7 +142,8 @@ func (x *exam) prove(ctx context.Context) {
 		case h.Idle:
 			continue
 		case !x.safe(h):
-			x.Add(Warning, "not-proved", h, x.Again(), "the entry came with the project and is not as obstat writes it, so that it was not run")
+			x.Add(Warning, "not-proved", h, x.Again(), "the entry came with the project and is not as obstat writes it, so "+
+				"that it was not run")
 			continue
 		}
 		for _, c := range h.Canaries(x.Dir) {
@@ -162,7 +168,8 @@ func (x *exam) send(ctx context.Context, h *agent.Hook, c *agent.Canary) {
 	reply := x.Run(ctx, &Command{Argv: argv, Dir: x.Dir, Env: env, Stdin: c.Stdin})
 	outcome := h.Outcome(reply)
 	said, _, _ := bytes.Cut(bytes.TrimSpace(reply.Stderr), []byte("\n"))
-	p := Proof{File: h.File.Name, Event: h.Event, Canary: c.Name, Outcome: outcome.String(), Held: outcome != agent.Runs, Said: string(said), Exit: reply.Exit}
+	p := Proof{File: h.File.Name, Event: h.Event, Canary: c.Name, Outcome: outcome.String(),
+		Held: outcome != agent.Runs, Said: string(said), Exit: reply.Exit}
 	x.out.Proofs = append(x.out.Proofs, p)
 	switch {
 	case p.Held:
@@ -171,12 +178,14 @@ func (x *exam) send(ctx context.Context, h *agent.Hook, c *agent.Canary) {
 	case c.Cut:
 		x.Add(Error, "fails-open", h, "", "at %s, %s is not denied", h.Event, c.Name)
 	default:
-		x.Add(Error, "not-held", h, "deny it in the policy, or see what the hook says: obstat check", "at %s, %q runs", h.Event, c.Name)
+		x.Add(Error, "not-held", h, "deny it in the policy, or see what the hook says: obstat check", "at %s, %q runs",
+			h.Event, c.Name)
 	}
 }
 
 // kept are the variables of the environment that a hook gets besides.
-var kept = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TMPDIR", "XDG_CONFIG_HOME", "USERPROFILE", "SystemRoot", "ComSpec"}
+var kept = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TMPDIR", "XDG_CONFIG_HOME",
+	"USERPROFILE", "SystemRoot", "ComSpec"}
 
 // Environ returns the environment for a hook: the variables that every process
 // needs, those of the agent, and a state directory of its own, so that canaries

@@ -27,13 +27,15 @@ func (x *exam) gateways(ctx context.Context) {
 		case s.Gateway != nil:
 			x.gateway(ctx, &s)
 		case any && s.Command != nil:
-			x.note(&s, Warning, "open-server", "obstat install --mcp "+x.Agent.Name, "the MCP server %s has no gateway in front of it", s.Name)
+			x.note(&s, Warning, "open-server", "obstat install --mcp "+x.Agent.Name,
+				"the MCP server %s has no gateway in front of it", s.Name)
 		}
 	}
 }
 
 func (x *exam) note(s *agent.Server, level agent.Level, code, hint, format string, args ...any) {
-	x.Findings = append(x.Findings, Finding{Level: level, Code: code, File: s.File, Msg: fmt.Sprintf(format, args...), Hint: hint})
+	x.Findings = append(x.Findings, Finding{Level: level, Code: code, File: s.File, Msg: fmt.Sprintf(format, args...),
+		Hint: hint})
 }
 
 // gateway proves one gateway.
@@ -41,11 +43,13 @@ func (x *exam) gateway(ctx context.Context, s *agent.Server) {
 	again := "obstat install --mcp " + x.Agent.Name
 	program := s.Gateway[0]
 	if b, err := x.Inspect(program); err != nil || !b.Obstat || !filepath.IsAbs(program) {
-		x.note(s, Error, "gateway-program", again, "%s in front of the MCP server %s is not obstat, or not there", program, s.Name)
+		x.note(s, Error, "gateway-program", again, "%s in front of the MCP server %s is not obstat, or not there", program,
+			s.Name)
 		return
 	}
 	if !slices.Equal(s.Gateway, agent.Gateway(program, s.Name, s.Agent)) {
-		x.note(s, Warning, "not-proved", again, "the gateway in front of the MCP server %s is not as obstat writes it, so that it was not run", s.Name)
+		x.note(s, Warning, "not-proved", again, "the gateway in front of the MCP server %s is not as obstat writes it, so "+
+			"that it was not run", s.Name)
 		return
 	}
 	call := "a write to obstat through the MCP server " + s.Name
@@ -56,17 +60,19 @@ func (x *exam) gateway(ctx context.Context, s *agent.Server) {
 		outcome = agent.Blocked
 	}
 	said, _, _ := bytes.Cut(bytes.TrimSpace(reply.Stderr), []byte("\n"))
-	x.out.Proofs = append(x.out.Proofs, Proof{File: s.File, Event: "mcp " + s.Name, Canary: call, Outcome: outcome.String(), Held: outcome != agent.Runs, Said: string(said), Exit: reply.Exit})
+	x.out.Proofs = append(x.out.Proofs, Proof{File: s.File, Event: "mcp " + s.Name, Canary: call,
+		Outcome: outcome.String(), Held: outcome != agent.Runs, Said: string(said), Exit: reply.Exit})
 	if outcome == agent.Runs {
 		x.note(s, Error, "not-held", again, "%s is not refused by its gateway", call)
 	}
 }
 
-// exchange is what a client says that calls a tool.
+// exchange returns the messages of a client that calls a tool.
 func (x *exam) exchange(program string) []byte {
 	var out bytes.Buffer
 	for i, m := range []jsonx.Object{
-		{{Key: "method", Value: "initialize"}, {Key: "params", Value: jsonx.Object{{Key: "protocolVersion", Value: "2025-06-18"}, {Key: "capabilities", Value: jsonx.Object{}},
+		{{Key: "method", Value: "initialize"}, {Key: "params", Value: jsonx.Object{{Key: "protocolVersion",
+			Value: "2025-06-18"}, {Key: "capabilities", Value: jsonx.Object{}},
 			{Key: "clientInfo", Value: jsonx.Object{{Key: "name", Value: "obstat-doctor"}, {Key: "version", Value: "1"}}}}}},
 		{{Key: "method", Value: "tools/list"}},
 		{{Key: "method", Value: "tools/call"}, {Key: "params", Value: jsonx.Object{{Key: "name", Value: "write_file"},

@@ -43,9 +43,11 @@ func (x *exam) rules(ctx context.Context) {
 			argv, env := h.Command(x.Dir, x.Env)
 			reply := x.Run(ctx, &Command{Argv: argv, Dir: x.Dir, Env: env, Stdin: stdin})
 			outcome := h.Outcome(reply)
-			x.out.Proofs = append(x.out.Proofs, Proof{File: h.File.Name, Event: h.Event, Canary: c.rule.String(), Outcome: outcome.String(), Held: outcome == agent.Blocked, Exit: reply.Exit})
+			x.out.Proofs = append(x.out.Proofs, Proof{File: h.File.Name, Event: h.Event, Canary: c.rule.String(),
+				Outcome: outcome.String(), Held: outcome == agent.Blocked, Exit: reply.Exit})
 			if outcome != agent.Blocked {
-				x.Add(Error, "rule-not-held", h, "obstat explain --agent "+x.Agent.Name+" shows why", "at %s, the deny rule %s (%s) does not stop %q", h.Event, c.rule, c.rule.Pos, c.text)
+				x.Add(Error, "rule-not-held", h, "obstat explain --agent "+x.Agent.Name+" shows why",
+					"at %s, the deny rule %s (%s) does not stop %q", h.Event, c.rule, c.rule.Pos, c.text)
 			}
 			break
 		}
@@ -53,7 +55,7 @@ func (x *exam) rules(ctx context.Context) {
 }
 
 // ruleCanaries returns calls of the kinds that agents have, each denied by a rule: of every kind of tools
-// the first rules whose pattern says what such a call looks like.
+// the first rules from whose pattern such a call can be made.
 func ruleCanaries(loaded []*dialect.Loaded, dir string) (out []ruleCanary) {
 	tried := map[string]int{}
 	for _, l := range loaded {

@@ -1,7 +1,7 @@
-// Package initial drafts a project's first policy: a preset, with rules for what the project has and those that
+// Package initial drafts a project's first policy: a preset, with rules for the project's tools and those that
 // people have written already.
 //
-// It owns what is looked for (languages, scripts, Makefile targets), how the draft is put together, and which
+// It owns the search (for languages, scripts, Makefile targets), how the draft is put together, and which
 // of two rules in conflict gives way: the preset's. It decides nothing by itself and writes nothing: a person sees
 // the draft first.
 package initial
@@ -46,9 +46,9 @@ type Check struct {
 // maxRounds bounds how often the draft is tightened.
 const maxRounds = 8
 
-// Write drafts a policy of a preset with lines added to its lists; what careful would allow is there as a
+// Write drafts a policy of a preset with lines added to its lists; in careful, further allows are there as a
 // comment. Of two lines that contradict one another the preset's gives way to a person's, and the looser to the
-// stricter. What loosens rules in force all the same is taken out or said more strictly, as far as it can be: the
+// stricter. A line that loosens rules in force all the same is taken out or said more strictly, as far as it can be: the
 // rest is in [Draft.Looser]. A nil check looks at nothing.
 func Write(preset string, heading []string, lines []Line, check *Check) (*Draft, error) {
 	text := native.Preset(preset)

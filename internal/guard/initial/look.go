@@ -12,8 +12,10 @@ import (
 
 // usual are scripts and targets that work inside the project, and final those that reach out of it.
 var (
-	usual = []string{"test", "tests", "unit", "build", "lint", "check", "typecheck", "type-check", "types", "format", "fmt", "vet", "compile", "generate", "coverage", "bench", "docs", "all", "dev", "start"}
-	final = []string{"deploy", "release", "publish", "ship", "push", "upload", "migrate", "install", "uninstall", "clean", "prod", "production"}
+	usual = []string{"test", "tests", "unit", "build", "lint", "check", "typecheck", "type-check", "types", "format",
+		"fmt", "vet", "compile", "generate", "coverage", "bench", "docs", "all", "dev", "start"}
+	final = []string{"deploy", "release", "publish", "ship", "push", "upload", "migrate", "install", "uninstall",
+		"clean", "prod", "production"}
 )
 
 // Look returns the rules that fit a project, by the files at its top. A file that cannot be read
@@ -25,7 +27,7 @@ func Look(dir fs.FS) (out []Line) {
 	return out
 }
 
-// maxFile bounds what is read of a project.
+// maxFile bounds the files that are read of a project.
 const maxFile = 1 << 20
 
 func readFile(dir fs.FS, name string) []byte {
@@ -60,7 +62,8 @@ func node(dir fs.FS) (out []Line) {
 		return nil
 	}
 	manager := "npm"
-	for file, name := range map[string]string{"yarn.lock": "yarn", "pnpm-lock.yaml": "pnpm", "bun.lockb": "bun", "bun.lock": "bun"} {
+	for file, name := range map[string]string{"yarn.lock": "yarn", "pnpm-lock.yaml": "pnpm", "bun.lockb": "bun",
+		"bun.lock": "bun"} {
 		if has(dir, file) != "" {
 			manager = name
 		}

@@ -38,7 +38,8 @@ func read(text string) *sheet {
 		entry, isItem := strings.CutPrefix(line, "  - ")
 		switch {
 		case isItem:
-			last = &item{Line: Line{List: s.lists[len(s.lists)-1], Sentence: strings.TrimPrefix(entry, "rule: ")}, before: before}
+			last = &item{Line: Line{List: s.lists[len(s.lists)-1], Sentence: strings.TrimPrefix(entry, "rule: ")},
+				before: before}
 			s.items, before = append(s.items, last), nil
 		case strings.HasPrefix(line, "    ") && last != nil:
 			last.rest = append(last.rest, line)
@@ -92,7 +93,8 @@ func (it *item) yaml() []string {
 
 // scalar writes a sentence so that YAML reads it as one text.
 func scalar(s string) string {
-	if strings.Contains(s, ": ") || strings.Contains(s, " #") || strings.HasSuffix(s, ":") || strings.ContainsAny(s[:1], "*&!|>%@`'\"{[") {
+	inside := strings.Contains(s, ": ") || strings.Contains(s, " #") || strings.HasSuffix(s, ":")
+	if inside || strings.ContainsAny(s[:1], "*&!|>%@`'\"{[") {
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 	}
 	return s
@@ -104,8 +106,13 @@ func (s *sheet) add(l Line, muted bool) *item {
 		s.lists = append(s.lists, l.List)
 	}
 	for _, it := range s.items {
-		same := it.List == l.List && it.Sentence == l.Sentence
-		if said := it.List == l.List && slices.Contains(parts(it.Sentence).targets, strings.TrimPrefix(l.Sentence, "run ")); same || said && strings.HasPrefix(l.Sentence, "run ") && strings.HasPrefix(it.Sentence, "run ") {
+		if it.List != l.List {
+			continue
+		}
+		same := it.Sentence == l.Sentence
+		program, runs := strings.CutPrefix(l.Sentence, "run ")
+		said := runs && strings.HasPrefix(it.Sentence, "run ") && slices.Contains(parts(it.Sentence).targets, program)
+		if same || said {
 			it.Own = it.Own || same && l.Own
 			return it
 		}
@@ -147,7 +154,7 @@ func (s *sheet) load() (*dialect.Loaded, error) {
 	return nil, errors.New("the draft has too many rules that contradict one another")
 }
 
-// mend takes out what a problem of the draft is about; false: there is nothing to take out.
+// mend takes out the cause of a problem of the draft; false: there is nothing to take out.
 func (s *sheet) mend(e *obstat.Error) bool {
 	it := s.find(e.Pos.Line)
 	if it == nil {
@@ -180,7 +187,8 @@ func (s *sheet) leave(it *item, why string) {
 // without takes a target out of a line, and the line where that is all it has.
 func (s *sheet) without(it *item, target string) {
 	p := parts(it.Sentence)
-	if p.targets = slices.DeleteFunc(p.targets, func(t string) bool { return t == target }); len(p.targets) == 0 || target == "" {
+	p.targets = slices.DeleteFunc(p.targets, func(t string) bool { return t == target })
+	if len(p.targets) == 0 || target == "" {
 		s.drop(it)
 		return
 	}
@@ -197,7 +205,8 @@ func (s *sheet) except(over *item, own *item, target string) bool {
 		return true
 	}
 	narrow := &item{Line: over.Line, rest: over.rest}
-	narrow.Sentence = phrased{verbs: p.verbs, targets: p.targets[i : i+1], except: append(slices.Clone(p.except), target), where: p.where}.String()
+	narrow.Sentence = phrased{verbs: p.verbs, targets: p.targets[i : i+1], where: p.where,
+		except: append(slices.Clone(p.except), target)}.String()
 	s.without(over, p.targets[i])
 	if p.targets[i] == target {
 		return true

@@ -14,7 +14,7 @@ import (
 	"github.com/obstat/obstat/internal/study/diff"
 )
 
-// tighten takes out lines that loosen rules in force, and adds lines for what no line is strict enough about;
+// tighten takes out lines that loosen rules in force, and adds stricter ones;
 // false: nothing could be done.
 func (s *sheet) tighten(regions []diff.Region) (changed bool) {
 	s.text()
@@ -88,12 +88,13 @@ func (s *sheet) withoutOne(it *item, r *diff.Region) bool {
 	return false
 }
 
-// stricter adds a line for the call of a region: the target of the person's own rule under the verb of what the call
-// does, as a denial to read `.env` is one to write it in Claude Code, or the call by itself.
+// stricter adds a line for the call of a region: the target of the person's own rule under the verb of the
+// call's effect, as a denial to read `.env` is one to write it in Claude Code, or the call by itself.
 func (s *sheet) stricter(r *diff.Region) bool {
 	for _, sentence := range s.candidates(r) {
 		n, before := len(s.items), s.text()
-		it := s.add(Line{List: r.Was.String(), Sentence: sentence, Why: "As " + r.WasBy.Rule + " has it.", Own: true, From: r.WasBy.Pos}, false)
+		it := s.add(Line{List: r.Was.String(), Sentence: sentence, Why: "As " + r.WasBy.Rule + " has it.", Own: true,
+			From: r.WasBy.Pos}, false)
 		if len(s.items) == n {
 			continue // it is there, and does not help
 		}
@@ -112,7 +113,8 @@ func (s *sheet) stricter(r *diff.Region) bool {
 
 // candidates returns sentences that may be strict enough for the call of a region, the most general first.
 func (s *sheet) candidates(r *diff.Region) (out []string) {
-	a := effect.Analyze(&effect.Request{Tool: r.Call.Tool, Input: r.Call.Input, Options: effect.Options{Dir: r.Call.Dir, Roots: r.Call.Roots, FS: s.world()}})
+	a := effect.Analyze(&effect.Request{Tool: r.Call.Tool, Input: r.Call.Input,
+		Options: effect.Options{Dir: r.Call.Dir, Roots: r.Call.Roots, FS: s.world()}})
 	verbs := verbsOf(a)
 	for _, it := range s.items {
 		if !it.Own || it.From != r.WasBy.Pos || it.From.Line == 0 {
@@ -163,7 +165,7 @@ func conditions(call *obstat.Call) (out []string) {
 	return out
 }
 
-// verbsOf returns the verbs of what a call does.
+// verbsOf returns the verbs of a call's effects.
 func verbsOf(a *effect.Analysis) (out []string) {
 	for i := range a.Effects {
 		switch k := a.Effects[i].Kind; k {
@@ -176,7 +178,7 @@ func verbsOf(a *effect.Analysis) (out []string) {
 	return out
 }
 
-// verbFor names what an effect does: who may not write may not delete either.
+// verbFor names an effect's verb: a rule against writing is one against deleting.
 func verbFor(k effect.Kind) string {
 	if k == effect.Read {
 		return "read"

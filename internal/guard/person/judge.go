@@ -77,7 +77,8 @@ func (m *machine) judge(pid int, place string) (*Who, *Refusal) {
 		return nil, refuse(ByAgent, "an agent runs this (%s)", told(a))
 	}
 	if !whole || len(chain) == 0 {
-		return nil, refuse(Unseen, "the processes above this one cannot be read, so that an agent among them could not be seen")
+		return nil, refuse(Unseen, "the processes above this one cannot be read, so that an agent among them could not be "+
+			"seen")
 	}
 	who := &Who{}
 	for i, p := range chain {
@@ -165,7 +166,7 @@ func program(p *proc) string {
 }
 
 // lets tells whether a process is one of the system's that lets people in. `sshd: ann@pts/0`
-// runs as ann, who could start an sshd of her own, so that its parent counts.
+// runs as ann, and ann could start an sshd of her own, so that its parent counts.
 func (m *machine) lets(p *proc) bool {
 	named := func(p *proc) bool {
 		plain, _, _ := strings.Cut(p.name, "(") // `Relay(9)`
@@ -234,7 +235,8 @@ func (m *machine) looked(server *proc, depth int) *Refusal {
 			return nil
 		}
 	}
-	return refuse(Foreign, "its terminal is one of %s %d, which no person's terminal can be seen to show", server.name, server.pid)
+	return refuse(Foreign, "its terminal is one of %s %d, which no person's terminal can be seen to show", server.name,
+		server.pid)
 }
 
 // under returns the uppermost process of a chain below those that take in orphans: the
@@ -266,11 +268,12 @@ func (m *machine) top(chain []*proc) *Refusal {
 	if at == chain[0] {
 		return refuse(Orphan, "the process that started it has ended")
 	}
-	return refuse(Orphan, "it comes from %s %d, which is no program that opens terminals for people, and the process that started that has ended", at.name, at.pid)
+	return refuse(Orphan, "it comes from %s %d, which is no program that opens terminals for people, and the process "+
+		"that started that has ended", at.name, at.pid)
 }
 
 // serves tells whether a process is the first one of a service of the system: then no
-// agent has started it. What an agent leaves behind stays in the agent's own group.
+// agent has started it: an agent's orphans stay in the agent's own group.
 func (m *machine) serves(p *proc) bool {
 	group := m.cgroup(p.pid)
 	if !strings.HasPrefix(group, "/system.slice/") || !strings.HasSuffix(group, ".service") {

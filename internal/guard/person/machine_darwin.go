@@ -15,7 +15,8 @@ import (
 // macOS cannot be read; agents are seen by their names and by the environment of all
 // others.
 func system() *machine {
-	m := &machine{uid: os.Geteuid(), cgroup: func(int) string { return "" }, open: func(int) []int { return nil }, alive: alive,
+	m := &machine{uid: os.Geteuid(), cgroup: func(int) string { return "" }, open: func(int) []int { return nil },
+		alive: alive,
 		title: func(terminal int) string { return fmt.Sprintf("tty %d:%d", terminal>>24, terminal&0xffffff) }}
 	m.get = readProc
 	m.mine = func(exe string) bool {
@@ -42,7 +43,8 @@ func readProc(pid int) *proc {
 	if err != nil || int(k.Proc.P_pid) != pid {
 		return nil
 	}
-	p := &proc{pid: pid, parent: int(k.Eproc.Ppid), group: int(k.Eproc.Pgid), front: int(k.Eproc.Tpgid), uid: int(k.Eproc.Ucred.Uid)}
+	p := &proc{pid: pid, parent: int(k.Eproc.Ppid), group: int(k.Eproc.Pgid), front: int(k.Eproc.Tpgid),
+		uid: int(k.Eproc.Ucred.Uid)}
 	p.name = unix.ByteSliceToString(k.Proc.P_comm[:])
 	p.started = uint64(k.Proc.P_starttime.Sec)*1e6 + uint64(k.Proc.P_starttime.Usec)
 	if k.Eproc.Tdev != -1 {

@@ -5,10 +5,10 @@
 // writes. It acts for a process at a terminal that no agent's process tree reaches, and
 // without a terminal only below [TrustVariable], which counts from the environments
 // that the processes above were started with. It answers with a [Who], for the record,
-// or a [*Refusal], which says why not and what to do.
+// or a [*Refusal], which says why not and how to go on.
 //
-// It reads processes and terminals and nothing else: which command loosens, and what is
-// shown before, is its callers' business. Names of agents, their variables, and programs
+// It reads processes and terminals and nothing else: which command loosens, and how
+// it shows that before, is its callers' business. Names of agents, their variables, and programs
 // that open terminals are in package agent and in known.txt.
 package person
 
@@ -46,8 +46,8 @@ type Process struct {
 	Name string `json:"name"`
 }
 
-// Asked returns w for what a person has been asked about and said yes to: it needs no
-// further question.
+// Asked returns w for a change that the person has said yes to: it needs no further
+// question.
 func (w *Who) Asked() *Who {
 	out := *w
 	out.Typed = true
@@ -81,17 +81,17 @@ const (
 	Unseen     Reason = "unseen"     // its ancestry cannot be read
 )
 
-// A Refusal says why nothing is accepted, and what to do.
+// A Refusal says why nothing is accepted, and how to go on.
 type Refusal struct {
 	Reason Reason
 	Why    string
 	Do     string
 }
 
-// Error returns why, and what to do.
+// Error returns why, and how to go on.
 func (r *Refusal) Error() string { return r.Why + "; " + r.Do }
 
-// elsewhere is what a person does who was refused.
+// elsewhere tells a person how to go on after a refusal.
 const elsewhere = "a person runs it in a terminal of their own; on a machine without one, " + TrustVariable +
 	" names the directory in the environment that the machine's own processes are started with"
 
@@ -99,7 +99,7 @@ func refuse(why Reason, format string, args ...any) *Refusal {
 	return &Refusal{why, fmt.Sprintf(format, args...), elsewhere}
 }
 
-// Here returns who stands behind this process, or a [*Refusal]. place is the file or
+// Here returns the person behind this process, or a [*Refusal]. place is the file or
 // directory that is loosened: [TrustVariable] has to name a directory above it.
 func Here(place string) (*Who, error) {
 	who, no := system().judge(os.Getpid(), place)
@@ -142,8 +142,8 @@ func Started(name, value string) (own, known bool) {
 	return m.started(os.Getppid(), name, value)
 }
 
-// started is [Started] for a process and those above it. An agent's mark undoes what was found
-// below it: the agent may have started that with any environment, also one without its mark
+// started is [Started] for a process and those above it. An agent's mark undoes a value that was
+// found below it: the agent may have started that with any environment, also one without its mark
 // (`env -u CLAUDECODE OBSTAT_TRUST=/ claude`). The first process of a container counts as
 // well: it may be the agent.
 func (m *machine) started(pid int, name, value string) (own, known bool) {

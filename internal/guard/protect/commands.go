@@ -30,16 +30,17 @@ func (k *check) command(i int) *Finding {
 // evaluates tells whether a command runs a text that is known only at run time: `eval "$x"`.
 func (k *check) evaluates(c *effect.Command) bool { return !c.Known && is("evaluates", c.Program) }
 
-// blind says how little is known of what a command does.
+// blind says how much of a command's doing is unknown.
 type blind struct {
 	words bool // it changes something that its effects do not name: its words may
-	text  bool // it runs code, or what cannot be seen: any text of it may
+	text  bool // it runs code, or cannot be seen into: any text of it may
 }
 
 func (k *check) blind(i int) (b blind) {
 	c := &k.a.Commands[i]
 	b.text = !c.Catalogued || k.evaluates(c) || is("later", c.Program)
-	quiet := is("versions", c.Program) && !slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return is("reconfigures", w.Text) })
+	quiet := is("versions", c.Program) && !slices.ContainsFunc(c.Args(),
+		func(w shell.Word) bool { return is("reconfigures", w.Text) })
 	for j := range k.a.Effects {
 		e := &k.a.Effects[j]
 		if e.Command != i || e.Harmless {
@@ -88,7 +89,7 @@ func (k *check) loose(i int) *Finding {
 		if k.quiet {
 			return nil
 		}
-		f := k.mentions(k.a.Source) // what it is fed stands there as well
+		f := k.mentions(k.a.Source) // its input stands there as well
 		k.quiet = f == nil && !k.agents
 		return f
 	}
@@ -161,7 +162,8 @@ func (k *check) run(command, dir string) *Finding {
 	inner := *k.call
 	inner.Tool, inner.Subjects, inner.Dir = "Bash", nil, dir
 	inner.Input, _ = json.Marshal(map[string]string{"command": command})
-	a := effect.Analyze(&effect.Request{Tool: inner.Tool, Input: inner.Input, Options: effect.Options{Dir: dir, Roots: inner.Roots, FS: k.world}})
+	a := effect.Analyze(&effect.Request{Tool: inner.Tool, Input: inner.Input,
+		Options: effect.Options{Dir: dir, Roots: inner.Roots, FS: k.world}})
 	return (&check{g: k.g, call: &inner, world: k.world, a: a, depth: k.depth + 1}).look()
 }
 
@@ -178,7 +180,7 @@ func (k *check) fed() *Finding {
 		}
 		return nil
 	}
-	takes := runs("takes") // a command makes words of what it reads
+	takes := runs("takes") // a command makes words of its input
 	for i := range k.a.Commands {
 		c := &k.a.Commands[i]
 		if c.Nest&shell.InSubst == 0 && !(takes && c.Nest&shell.InPipe != 0) && !c.Wrapper {
@@ -209,7 +211,8 @@ func (k *check) changesAny() bool {
 		switch {
 		case e.Harmless || e.Where != "":
 		case e.Kind == effect.Code:
-			if e.Tags.Has(effect.Stdin) || !e.Certain || e.Tags.Has(effect.Inline) && e.Command >= 0 && !k.a.Commands[e.Command].Known {
+			inline := e.Tags.Has(effect.Inline) && e.Command >= 0 && !k.a.Commands[e.Command].Known
+			if inline || e.Tags.Has(effect.Stdin) || !e.Certain {
 				return true
 			}
 		case e.Kind == effect.Write || e.Kind == effect.Delete:
@@ -241,10 +244,12 @@ func (k *check) listed(takes bool) *Finding {
 		}
 		text, whole := k.content(e.Path, maxList)
 		if !whole {
-			return &Finding{Part: e.Raw, Why: "it would change files by what stands in " + e.Path + ", and in more or longer files than are looked into" + onlyPersons}
+			return &Finding{Part: e.Raw, Why: "it would change files by what stands in " + e.Path +
+				", and in more or longer files than are looked into" + onlyPersons}
 		}
 		if of := k.spoken(lower(text)); of != "" {
-			return &Finding{Part: e.Raw, Why: "it would change files by what stands in " + e.Path + ", which speaks of " + of + onlyPersons}
+			return &Finding{Part: e.Raw, Why: "it would change files by what stands in " + e.Path + ", which speaks of " +
+				of + onlyPersons}
 		}
 	}
 	return nil
@@ -269,7 +274,8 @@ func flag(args []shell.Word, names ...string) bool {
 		for _, n := range names {
 			long := strings.HasPrefix(n, "--")
 			rest, begins := strings.CutPrefix(t, n)
-			if begins && (rest == "" || long && rest[0] == '=') || !long && together && strings.Contains(t, n[1:]) {
+			whole := begins && (rest == "" || long && rest[0] == '=')
+			if whole || !long && together && strings.Contains(t, n[1:]) {
 				return true
 			}
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // A Keeper hands out the same Guarded as long as the same files guard the agent, so that
-// what is found out about them is found out once and not with every call.
+// they are looked up once and not with every call.
 type Keeper struct {
 	mu   sync.Mutex
 	last *Guarded
@@ -20,8 +20,9 @@ func (k *Keeper) Get(want *Guarded) *Guarded {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	l := k.last
-	if l == nil || l.Pinned != want.Pinned || !slices.Equal(l.Policies, want.Policies) || !slices.Equal(l.Places, want.Places) ||
-		!slices.Equal(l.State, want.State) || !slices.Equal(l.Programs, want.Programs) {
+	same := l != nil && l.Pinned == want.Pinned && slices.Equal(l.Policies, want.Policies)
+	same = same && slices.Equal(l.Places, want.Places) && slices.Equal(l.State, want.State)
+	if !same || !slices.Equal(l.Programs, want.Programs) {
 		k.last = want
 	}
 	return k.last

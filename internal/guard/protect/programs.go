@@ -61,10 +61,13 @@ func onlyLooks(args []shell.Word) bool {
 	if is("looks", command+"."+append(ops, shell.Word{})[1].Text) {
 		return true
 	}
-	return slices.ContainsFunc(args, func(w shell.Word) bool { return strings.HasPrefix(w.Text, "-") && is("looks", command+"."+w.Text) })
+	return slices.ContainsFunc(args, func(w shell.Word) bool {
+		return strings.HasPrefix(w.Text, "-") &&
+			is("looks", command+"."+w.Text)
+	})
 }
 
-// changesObstat tells whether a text that nobody looks into runs obstat.
+// changesObstat tells whether a text that is not understood runs obstat.
 func changesObstat(text string) bool {
 	for rest := text; ; {
 		_, after, ok := strings.Cut(rest, "obstat")

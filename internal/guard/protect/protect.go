@@ -1,10 +1,10 @@
-// Package protect sees to it that an agent does not change what guards it: the
-// policy, the agents' hook entries, what obstat keeps, and obstat itself. A call
+// Package protect sees to it that an agent does not change its own guards: the
+// policy, the agents' hook entries, obstat's state, and obstat itself. A call
 // that would is at most an ask, whatever the policy, the mode and the floor say.
 //
 // It owns the list of guarded files (guarded.txt; those of agents are package agent's) and
 // the test for a change of one: the sets of paths that a call's effects touch are held
-// against the sets that guard. docs/self-protection.md says in one table what is covered. It decides
+// against the sets that guard. docs/self-protection.md has the table. It decides
 // nothing else: it only turns an allow into an ask. It runs before every call, so
 // it looks at the machine only for calls that change, or read, something near.
 package protect
@@ -25,8 +25,8 @@ import (
 // Stage is the stage of a decision that was made here.
 const Stage = "self-protection"
 
-// Guarded is what guards the calls of one agent. The zero value has what is
-// guarded by its name alone, anywhere on the machine. It is made once and used
+// Guarded are the guards of one agent's calls. The zero value has the files that are
+// guarded by their names alone, anywhere on the machine. It is made once and used
 // for many calls; its fields are not changed after the first.
 type Guarded struct {
 	// Policies are the files of the policies in force.
@@ -57,7 +57,7 @@ type Finding struct {
 }
 
 // Tighten turns the decision on a call into an ask that no rule and no grant
-// settles if the call would change what guards the agent, and reports whether it
+// settles if the call would change the agent's guards, and reports whether it
 // would. A denial stays one. a is the analysis of the call, if the caller has it.
 func (g *Guarded) Tighten(d *obstat.Decision, c *obstat.Call, world obstat.World, a *effect.Analysis) bool {
 	if d.Verdict == obstat.Deny {
@@ -73,7 +73,8 @@ func (g *Guarded) Tighten(d *obstat.Decision, c *obstat.Call, world obstat.World
 	case f == nil:
 		return false
 	case d.Verdict == obstat.Allow:
-		*d = obstat.Decision{Verdict: obstat.Ask, Safety: true, By: obstat.By{Kind: obstat.ByGuard}, Stage: Stage, Tool: d.Tool, Mode: d.Mode, Input: d.Input, Part: f.Part, Note: f.Why}
+		*d = obstat.Decision{Verdict: obstat.Ask, Safety: true, By: obstat.By{Kind: obstat.ByGuard}, Stage: Stage,
+			Tool: d.Tool, Mode: d.Mode, Input: d.Input, Part: f.Part, Note: f.Why}
 	default:
 		if d.Safety, d.OnlyUnknown, d.Offers = true, false, nil; d.Note != "" {
 			d.Note += "; "
@@ -83,7 +84,7 @@ func (g *Guarded) Tighten(d *obstat.Decision, c *obstat.Call, world obstat.World
 	return true
 }
 
-// Check tells why a call would change what guards the agent; nil if it would
+// Check tells why a call would change the agent's guards; nil if it would
 // not. A panic on the way is a finding, too.
 func (g *Guarded) Check(c *obstat.Call, world obstat.World, a *effect.Analysis) (f *Finding) {
 	defer func() {
@@ -97,7 +98,8 @@ func (g *Guarded) Check(c *obstat.Call, world obstat.World, a *effect.Analysis) 
 // check is Check without the net under it, so that tests see panics.
 func (g *Guarded) check(c *obstat.Call, world obstat.World, a *effect.Analysis) *Finding {
 	if a == nil {
-		a = effect.Analyze(&effect.Request{Tool: c.Tool, Input: c.Input, Options: effect.Options{Dir: c.Dir, Roots: c.Roots, FS: world}})
+		a = effect.Analyze(&effect.Request{Tool: c.Tool, Input: c.Input, Options: effect.Options{Dir: c.Dir,
+			Roots: c.Roots, FS: world}})
 	}
 	return (&check{g: g, call: c, world: world, a: a}).look()
 }
@@ -116,7 +118,7 @@ type check struct {
 	agents bool
 }
 
-// look holds every effect and every command of the call against what guards.
+// look holds every effect and every command of the call against the guards.
 func (k *check) look() *Finding {
 	for i := range k.a.Effects {
 		if f := k.effect(&k.a.Effects[i]); f != nil {
@@ -124,7 +126,8 @@ func (k *check) look() *Finding {
 		}
 	}
 	if slices.ContainsFunc(k.a.Gaps, func(g effect.Gap) bool { return g.Kind == effect.TooBig }) {
-		return &Finding{Part: clip(k.a.Source), Why: "it is more than is looked at, so that nobody can tell what it changes; a person allows that, or give it in parts"}
+		return &Finding{Part: clip(k.a.Source), Why: "it is more than is looked at, so that nobody can tell what it " +
+			"changes; a person allows that, or give it in parts"}
 	}
 	for i := range k.a.Commands {
 		if f := k.command(i); f != nil {
@@ -169,7 +172,7 @@ func finding(name, what, part string) *Finding {
 }
 
 // own returns the items that are not known by their names alone: the files in
-// force, what obstat keeps, its programs. The list is made once.
+// force, obstat's state, its programs. The list is made once.
 func (k *check) own() []item {
 	k.g.once.Do(func() {
 		for _, p := range k.g.Policies {

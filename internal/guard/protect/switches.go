@@ -90,7 +90,7 @@ func withoutHooks(c *effect.Command) bool {
 }
 
 // variables looks at assignments that make obstat, or an agent that is started, look elsewhere, or that
-// take an agent's hooks away, whoever reads them.
+// take an agent's hooks away.
 func (k *check) variables() *Finding {
 	for _, name := range k.a.Assigned {
 		switch {
@@ -111,9 +111,11 @@ func (k *check) variables() *Finding {
 			continue
 		}
 		if forgotten {
-			return &Finding{Part: clip(k.a.Source), Why: "without its variables, " + c.Program + " does not find what guards it; only a person allows that"}
+			return &Finding{Part: clip(k.a.Source), Why: "without its variables, " + c.Program +
+				" does not find what guards it; only a person allows that"}
 		}
-		return &Finding{Part: clip(k.a.Source), Why: "with " + k.a.Assigned[moved] + " changed, " + c.Program + " looks elsewhere for what guards it; only a person allows that"}
+		return &Finding{Part: clip(k.a.Source), Why: "with " + k.a.Assigned[moved] + " changed, " + c.Program +
+			" looks elsewhere for what guards it; only a person allows that"}
 	}
 	return k.startup()
 }
@@ -131,7 +133,8 @@ func (k *check) types(c *effect.Command) *Finding {
 	}) {
 		return nil
 	}
-	return &Finding{Part: c.Text, Why: "it types into a terminal or takes a process over that may be a person's; only a person allows that"}
+	return &Finding{Part: c.Text, Why: "it types into a terminal or takes a process over that may be a person's; only a " +
+		"person allows that"}
 }
 
 // cutShort tells whether a word is another one, whole, with a value (`--pid=8`, `-p8`), or cut short
@@ -153,7 +156,7 @@ func cutShort(word, whole string) bool {
 }
 
 // later looks at a call that puts a command of obstat's which loosens into a file that a person, or
-// what a person starts, runs later: `echo obstat trust --yes >> ~/.bashrc`, a script of package.json.
+// a person's program, runs later: `echo obstat trust --yes >> ~/.bashrc`, a script of package.json.
 func (k *check) later() *Finding {
 	if !loosens(lower(string(k.call.Input))) {
 		return nil
@@ -166,18 +169,19 @@ func (k *check) later() *Finding {
 	}
 	if k.a.Tool == "mcp" || k.a.Tool == "" {
 		var v any
-		_ = json.Unmarshal(k.call.Input, &v) // what no tool takes names no file
+		_ = json.Unmarshal(k.call.Input, &v) // an input that no tool takes names no file
 		walk(v, "", 0, func(_, text string) { files = append(files, text) })
 	}
 	at := slices.IndexFunc(files, func(name string) bool { return isTask("/" + fold(name)) })
 	if at < 0 {
 		return nil
 	}
-	return &Finding{Part: clip(files[at]), Why: "it would put a command that loosens what obstat allows into " + clip(files[at]) +
+	return &Finding{Part: clip(files[at]), Why: "it would put a command that loosens what obstat allows into " +
+		clip(files[at]) +
 		", where it runs later in a person's name; only a person allows that"}
 }
 
-// isTask tells whether commands of a file are run later by who did not write them.
+// isTask tells whether commands of a file are run later, by others than its writer.
 func isTask(name string) bool {
 	base := path.Base(name)
 	return slices.ContainsFunc(lists()["tasks"], func(t string) bool {
@@ -224,7 +228,8 @@ func (k *check) startup() *Finding {
 			continue
 		}
 		if of := switchIn(string(k.call.Input)); of != "" {
-			return &Finding{Part: clip(e.Raw), Why: "it would set " + of + " in " + e.Path + ", which takes away what guards an agent; only a person sets it"}
+			return &Finding{Part: clip(e.Raw), Why: "it would set " + of + " in " + e.Path +
+				", which takes away what guards an agent; only a person sets it"}
 		}
 	}
 	return nil

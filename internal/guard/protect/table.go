@@ -21,7 +21,7 @@ type entry struct {
 	folded string
 	env    string // variable that names the directory that path is in
 	below  bool
-	token  string // what names it in a text that is not understood; "" if nothing does
+	token  string // names it in a text that is not understood; "" if nothing does
 }
 
 // table has the paths of guarded.txt and of the agents, lists their words by kind. Both
@@ -45,7 +45,8 @@ func rows(visit func(kind, rest string)) {
 }
 
 func readTable() (out []entry) {
-	kinds := map[string]string{"policy": mayPolicy, "hook": isHook, "moved": isHook, "state": isState, "program": isProgram}
+	kinds := map[string]string{"policy": mayPolicy, "hook": isHook, "moved": isHook, "state": isState,
+		"program": isProgram}
 	rows(func(kind, rest string) {
 		e := entry{path: rest, what: kinds[kind]}
 		if e.what == "" {
@@ -142,11 +143,12 @@ func tokenOf(folded string) string {
 
 // ignorable are characters that some file systems do not see in a name.
 var ignorable = &unicode.RangeTable{R16: []unicode.Range16{
-	{Lo: 0x200c, Hi: 0x200f, Stride: 1}, {Lo: 0x202a, Hi: 0x202e, Stride: 1}, {Lo: 0x206a, Hi: 0x206f, Stride: 1}, {Lo: 0xfeff, Hi: 0xfeff, Stride: 1}}}
+	{Lo: 0x200c, Hi: 0x200f, Stride: 1}, {Lo: 0x202a, Hi: 0x202e, Stride: 1}, {Lo: 0x206a, Hi: 0x206f, Stride: 1},
+	{Lo: 0xfeff, Hi: 0xfeff, Stride: 1}}}
 
 // fold returns a path so that two that may be the same file on any system are
 // the same: without regard to case, to characters that are not seen, to how
-// separators are written, and to what Windows cuts off the end of a name.
+// separators are written, and to ends of a name that Windows cuts off.
 func fold(p string) string {
 	if plain(p) {
 		return p

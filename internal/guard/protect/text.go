@@ -27,7 +27,7 @@ func (k *check) words(list []shell.Word, dir string) *Finding {
 
 // names tells whether a word names an item: as a path from a directory, as the value of
 // a flag, as a part of source:target, or as the name that a download gets. Of a word that
-// is known only at run time, it is what that looks like.
+// is known only at run time, its shape counts.
 func (k *check) names(w *shell.Word, dir string) *Finding {
 	t, cut := w.Text, "=:,@"
 	if w.Known && !mayBePath(t) {
@@ -103,7 +103,8 @@ func (k *check) mentions(text string) *Finding {
 		return &Finding{Part: clip(text), Why: "it cannot be seen what this does with " + name + onlyPersons}
 	}
 	if of := switchIn(text); of != "" && !k.agents {
-		return &Finding{Part: clip(text), Why: "it may start an agent without what guards it (" + of + "); only a person allows that"}
+		return &Finding{Part: clip(text),
+			Why: "it may start an agent without what guards it (" + of + "); only a person allows that"}
 	}
 	if says("injects", t) {
 		return &Finding{Part: clip(text), Why: "it may type into a person's terminal; only a person allows that"}
@@ -164,8 +165,8 @@ func speaks(text, word string) bool {
 }
 
 func inWord(b byte) bool {
-	low := b | 0x20
-	return b == '_' || b == '-' || b >= '0' && b <= '9' || low >= 'a' && low <= 'z'
+	letter := b|0x20 >= 'a' && b|0x20 <= 'z'
+	return letter || b == '_' || b == '-' || b >= '0' && b <= '9'
 }
 
 // code looks into code of another language that stands in the call. It is not

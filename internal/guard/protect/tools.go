@@ -114,7 +114,7 @@ func (k *check) header(line string) *Finding {
 	return nil
 }
 
-// gitTool looks at a tool that does what a subcommand of git does.
+// gitTool looks at a tool that does the work of a subcommand of git.
 func (k *check) gitTool() *Finding {
 	verb, ok := strings.CutPrefix(toolName(k.call.Tool), "git_")
 	if !ok {
@@ -156,7 +156,10 @@ func toolName(tool string) string {
 
 // toolSays tells whether a word of a list is in the name of a tool.
 func toolSays(tool, list string) bool {
-	return slices.ContainsFunc(strings.FieldsFunc(toolName(tool), func(r rune) bool { return r == '_' || r == '-' || r == '.' }), func(w string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(toolName(tool), func(r rune) bool {
+		return r == '_' || r == '-' ||
+			r == '.'
+	}), func(w string) bool {
 		return is(list, w)
 	})
 }

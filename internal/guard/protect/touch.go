@@ -8,11 +8,11 @@ import (
 	"github.com/obstat/obstat/paths"
 )
 
-// A manner is how a set of paths is changed, which says what counts.
+// A manner is how a set of paths is changed.
 type manner uint8
 
 const (
-	there    manner = iota // what is there is changed or removed: items that exist count
+	there    manner = iota // existing files are changed or removed: items that exist count
 	appear                 // files of any name may appear: all items count
 	switched               // tracked files get another commit's content: hook entries of obstat's count
 	partly                 // a part of the path is known only at run time: items that it tells count
@@ -75,8 +75,8 @@ func targets(e *effect.Effect) []paths.Set {
 	return []paths.Set{e.Target()}
 }
 
-// replaces tells whether a change of a directory changes what is in it: its modes, or what
-// it is, as `ln -sfn x .codex` does.
+// replaces tells whether a change of a directory changes its files: their modes, or the
+// directory itself, as `ln -sfn x .codex` does.
 func (k *check) replaces(e *effect.Effect) bool {
 	if e.Tags.Has(effect.Redirect) || e.Kind != effect.Write {
 		return false
@@ -91,8 +91,8 @@ func (k *check) onlyGuesses() bool {
 	return (k.a.Tool == "mcp" || k.a.Tool == "") && onlyReads(k.call.Tool)
 }
 
-// operands looks at a command that takes away what its operands name, or puts
-// something over it: `mount --bind x .codex`, `zip -m`.
+// operands looks at a command that takes its operands away, or puts something over
+// them: `mount --bind x .codex`, `zip -m`.
 func (k *check) operands(e *effect.Effect) *Finding {
 	c := &k.a.Commands[e.Command]
 	for i := range c.Args() {
@@ -225,7 +225,8 @@ func (k *check) shaped(s paths.Set, part string) *Finding {
 		return guessed(e.path, e.what, part)
 	}
 	for _, e := range table() {
-		if s.Below && e.token != "" && strings.HasPrefix(e.folded, end[1:]+"/") && strings.HasPrefix(end[1:]+"/", e.token+"/") {
+		if s.Below && e.token != "" && strings.HasPrefix(e.folded, end[1:]+"/") &&
+			strings.HasPrefix(end[1:]+"/", e.token+"/") {
 			return guessed(e.path, e.what, part)
 		}
 	}
@@ -238,7 +239,8 @@ func (k *check) shaped(s paths.Set, part string) *Finding {
 }
 
 func guessed(name, what, part string) *Finding {
-	return &Finding{Part: clip(part), Why: "part of a file's name is known only at run time, and it looks like " + name + ", " + what + onlyPersons}
+	return &Finding{Part: clip(part), Why: "part of a file's name is known only at run time, and it looks like " +
+		name + ", " + what + onlyPersons}
 }
 
 // path tells whether a path is an item.

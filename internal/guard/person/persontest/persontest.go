@@ -15,7 +15,8 @@ import (
 // mark; it takes the place of [person.Here].
 func Typist(string) (*person.Who, error) {
 	if person.Marks(os.Environ()) != "" {
-		return nil, &person.Refusal{Reason: person.ByAgent, Why: "an agent runs this", Do: "a person runs it in a terminal of their own"}
+		return nil, &person.Refusal{Reason: person.ByAgent, Why: "an agent runs this",
+			Do: "a person runs it in a terminal of their own"}
 	}
 	return Ann(), nil
 }
