@@ -82,6 +82,9 @@ func (g *Gate) confine(ctx context.Context, c *obstat.Call, j *judged, digest st
 		return obstat.Decision{Verdict: obstat.Ask, By: obstat.By{Kind: obstat.ByGuard}, Stage: obstat.StageConfined,
 			Tool: d.Tool, Mode: d.Mode, Note: "the policy confines every command, and " + note}
 	}
+	if d.Note == "" && d.Rule == nil {
+		note = "part of it cannot be known, and " + note
+	}
 	d.Note = join(d.Note, note)
 	return d
 }

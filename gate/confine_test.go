@@ -47,7 +47,8 @@ func newYard(t *testing.T) *yard {
 		}
 	}
 	for name, value := range map[string]string{"HOME": y.home, "XDG_STATE_HOME": y.state, "XDG_CONFIG_HOME": "", "XDG_CACHE_HOME": "",
-		"PATH": filepath.Join(y.home, "bin") + ":" + filepath.Join(y.home, ".cargo/bin"), "PYENV_ROOT": "", "GOMODCACHE": "", "GOCACHE": "", "CARGO_HOME": "", "RUSTUP_HOME": "", "NVM_DIR": "",
+		"PATH": filepath.Join(y.home, "bin") + ":" + filepath.Join(y.home, ".cargo/bin") + ":" +
+			filepath.Join(y.home, "bin", "make", "no-directory"), "PYENV_ROOT": "", "GOMODCACHE": "", "GOCACHE": "", "CARGO_HOME": "", "RUSTUP_HOME": "", "NVM_DIR": "",
 		"HTTPS_PROXY": "", "https_proxy": "", "HTTP_PROXY": "", "http_proxy": "", "ALL_PROXY": "", "all_proxy": "", "SSH_AUTH_SOCK": "", "DOCKER_HOST": ""} {
 		t.Setenv(name, value)
 	}

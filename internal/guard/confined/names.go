@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,7 +102,7 @@ func (m *memory) walk(root, face string, depth int, match func(string, bool) boo
 	skip func(string) bool) ([]string, error) {
 	id := face + " " + root
 	w := &nameWalk{root: root, old: m.Trees[id], now: map[string]dirNames{}, match: match, skip: skip}
-	if err := w.visit(root, depth); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := w.visit(root, depth); err != nil {
 		return nil, err
 	}
 	if w.missed || len(w.now) != len(w.old) {
@@ -119,7 +118,7 @@ func (m *memory) walk(root, face string, depth int, match func(string, bool) boo
 func (w *nameWalk) visit(dir string, depth int) error {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {
-		return err
+		return nil // it holds nothing that the same user could read
 	}
 	rel := strings.TrimPrefix(dir, w.root)
 	now := info.ModTime().UnixNano()
@@ -127,7 +126,7 @@ func (w *nameWalk) visit(dir string, depth int) error {
 	if !ok || d.Time != now || now == 0 {
 		w.missed = true
 		if d, err = w.read(dir); err != nil {
-			return nil // it holds nothing that the same user could read
+			return nil // nor does this
 		}
 		if d.Time = now; time.Since(info.ModTime()) < time.Second {
 			d.Time = 0 // it may change again without a new time
@@ -152,7 +151,7 @@ func (w *nameWalk) visit(dir string, depth int) error {
 		if w.skip != nil && w.skip(at) {
 			continue
 		}
-		if err := w.visit(at, depth-1); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := w.visit(at, depth-1); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package confined
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -241,7 +242,11 @@ func (r *Run) refusals(res *confine.Result, judged map[string]string) (out []Ref
 		default:
 			face := map[bool]string{true: obstat.FaceWrite, false: obstat.FaceRead}[f.Kind == "write"]
 			d := r.Ask(face, f.Name)
-			add(Refused{face, f.Name, because(&d, f.Why), !f.Exact})
+			why := because(&d, f.Why)
+			if face == obstat.FaceWrite {
+				why = cmp.Or(r.kept(f.Name), why)
+			}
+			add(Refused{face, f.Name, why, !f.Exact})
 		}
 	}
 	for _, c := range res.Changes {
