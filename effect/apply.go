@@ -345,8 +345,12 @@ func (c *call) readUnknown(e *Effect, w *shell.Word, show bool) {
 
 // narrow leaves out the files of a tree that a search passes by: `grep -r x --include='*.go' .`.
 func (c *call) narrow(e *Effect) {
-	e.visible = c.a.visibleOnly(c.words)
-	if l := c.a.dict.lister(c.words); l.Searches() && (e.Raw == "." || strings.HasSuffix(e.Raw, "/") || c.a.dirAt(e)) {
+	l := c.a.dict.lister(c.words)
+	if l == nil {
+		return
+	}
+	e.visible = c.a.visibleOnly(l, c.words)
+	if l.Searches() && (e.Raw == "." || strings.HasSuffix(e.Raw, "/") || c.a.dirAt(e)) {
 		e.name = l.Name(c.words)
 	}
 }

@@ -125,9 +125,9 @@ func (a *analyzer) holdsProject(dir string) bool {
 }
 
 // visibleOnly reports whether a search passes hidden files by. `echo '!.env' > .ignore` makes rg show one.
-func (a *analyzer) visibleOnly(words []shell.Word) bool {
+func (a *analyzer) visibleOnly(l *search.Lister, words []shell.Word) bool {
 	ignores := func(e Effect) bool { return e.Kind == Write && strings.HasSuffix(e.Raw, "ignore") }
-	if !a.dict.lister(words).VisibleOnly(words) {
+	if !l.VisibleOnly(words) {
 		return false
 	}
 	return !strings.Contains(a.an.Source, "!") || !slices.ContainsFunc(a.an.Effects, ignores)
@@ -312,7 +312,7 @@ func (c *call) listedBy(words []shell.Word) bool {
 		return false
 	}
 	c.found.name, c.found.noLinks, c.found.all = l.Name(words), l.FilesOnly(words), l.All(words)
-	c.found.noHidden = c.a.visibleOnly(words)
+	c.found.noHidden = c.a.visibleOnly(l, words)
 	for i := range words[1:] {
 		if !words[1+i].Known {
 			return false

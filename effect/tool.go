@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -274,17 +275,10 @@ func (a *analyzer) pathField(tool *Tool, kind Kind, v any) bool {
 		}
 		return ok
 	case map[string]any:
-		return a.pathField(tool, kind, or3(v["path"], v["file_path"]))
+		return a.pathField(tool, kind, cmp.Or(v["path"], v["file_path"]))
 	}
 	a.gap(BadInput, "a path is not a text", shell.Span{}, -1)
 	return true
-}
-
-func or3(a, b any) any {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 func (a *analyzer) path(tool *Tool, kind Kind, p string) {

@@ -82,6 +82,32 @@ func TestToyKnowledge(t *testing.T) {
 	}
 }
 
+// A patch whose text is known changes the files that it names, and no others.
+func TestPatchedFiles(t *testing.T) {
+	const patch = "--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-a\n+b\n"
+	for cmd, named := range map[string]bool{
+		"git apply <<'E'\n" + patch + "E":                                    true,
+		"patch -p1 <<'E'\n" + patch + "E":                                    true,
+		"cat > p.diff <<'E'\n" + patch + "E\ngit apply p.diff":               true,
+		"patch <<'E'\n" + patch + "E":                                        false, // how much is taken off is not said
+		"git apply --directory=x <<'E'\n" + patch + "E":                      false,
+		"cat > p.diff <<'E'\n" + patch + "E\ntar xf t.tar; git apply p.diff": false,
+		"git apply p.diff":                                                   false,
+	} {
+		an := AnalyzeCommand(cmd, testOptions())
+		at, unnamed := false, false
+		for i := range an.Effects {
+			e := &an.Effects[i]
+			program := e.Program == "git" || e.Program == "patch"
+			at = at || program && e.Kind == Write && e.Path == "/home/user/project/x.go"
+			unnamed = unnamed || program && e.Unnamed && e.Tags.Has(Contents)
+		}
+		if at != named || unnamed == named {
+			t.Errorf("%q: x.go is named: %v, others may be: %v", cmd, at, unnamed)
+		}
+	}
+}
+
 // Every table of the knowledge base is one that code asks for, and is understood; a wrong word has its line.
 func TestTablesCompile(t *testing.T) {
 	known := strings.Fields(tableNames)

@@ -1,6 +1,9 @@
 package code
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestSedReader(t *testing.T) {
 	for script, want := range map[string]string{ // files as op+name; "?" if it is not understood
@@ -49,5 +52,34 @@ func TestSQLReader(t *testing.T) {
 		if got := SQL(text); got != want {
 			t.Errorf("SQL %q: %q, want %q", text, got, want)
 		}
+	}
+}
+
+func TestPatchNames(t *testing.T) {
+	const hunk = "@@ -1,2 +1,3 @@ func f()\n a\n-b\n+c\n+d\n"
+	for text, want := range map[string]string{ // names, "?" if it is not understood
+		"--- a/x.go\n+++ b/x.go\n" + hunk:                                                "x.go x.go",
+		"diff --git a/x b/x\nindex 12..34 100644\n--- a/x\n+++ b/x\n" + hunk:             "x x x x",
+		"diff --git a/old b/new\nsimilarity index 90%\nrename from old\nrename to new\n": "old new old new",
+		"--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n":      "n",
+		"diff --git a/x b/x\nnew file mode 100755\n":                                     "x x",
+		"diff --git a/x b/x\nnew file mode 120000\n":                                     "?", // a link
+		"--- a/x\n+++ b/x\n" + hunk + "1d\n":                                             "?", // a command of ed
+		"--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n":                                        "?",
+		"--- /etc/passwd\n+++ /etc/passwd\n" + hunk:                                      "?",
+		"--- x\n+++ x\n" + hunk:                                                          "?", // nothing is left behind -p1
+		hunk:                                                                             "?",
+		"":                                                                               "?",
+	} {
+		got := "?"
+		if names, ok := PatchNames(text, 1); ok {
+			got = strings.Join(names, " ")
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if got := AddedLines("--- a\n+++ b\n a\n+c\n"); got != "++ b\nc\n" {
+		t.Errorf("added %q", got)
 	}
 }
