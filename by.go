@@ -45,7 +45,7 @@ func (k *ByKind) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q settles no call", text)
 }
 
-// By says what settled a call. Faces choose by it; sentences are made from it and never read.
+// By names the thing that settled a call. Faces choose by it; sentences are made from it and never read.
 type By struct {
 	Kind ByKind `json:"kind"`
 	// Who answered, where a person did or a grant remembers one: "ann and ben".
@@ -57,7 +57,7 @@ type By struct {
 // Person reports whether a person stands behind the answer, now or by an earlier one.
 func (b By) Person() bool { return b.Kind == ByPerson || b.Kind == ByGrant }
 
-// by tells what settled an outcome.
+// by returns the kind of thing that settled an outcome.
 func (o *outcome) by() ByKind {
 	switch {
 	case o.faulted:

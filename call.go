@@ -47,7 +47,7 @@ type Call struct {
 	// After are the marks that earlier calls of the session got, see [Mark]: what this
 	// session has done so far.
 	After []string `json:"after,omitempty"`
-	// Hint is what the tool's server says that the tool does at worst, as MCP has it:
+	// Hint is the worst that the tool does by the word of its server, as MCP has it:
 	// "read-only", "additive" or "destructive"; "" is not known. It counts only where a
 	// policy believes that server.
 	Hint string `json:"hint,omitempty"`

@@ -67,7 +67,7 @@ const (
 	SetByServer                // the server that knows its users
 )
 
-// Machine is what [Circumstance.Find] goes by besides the call.
+// Machine is the place of a call that [Circumstance.Find] looks at.
 type Machine struct {
 	World World           // an [OS] means that the call is made on this machine
 	Marks func() []string // of the call's session

@@ -36,7 +36,7 @@ const (
 // A condValue is a value that a condition looks at.
 type condValue struct{ text, json string }
 
-// guarded tells whether more than its pattern says what the rule is about.
+// guarded tells whether the rule has conditions or exceptions.
 func (r *Rule) guarded() bool { return len(r.If) > 0 || len(r.Except) > 0 }
 
 // applies tells whether a rule whose pattern matches is about the question.
@@ -95,7 +95,7 @@ func (c *Cond) holds(f *Facts, q *Question, v Verdict, compiled func(Text) *patt
 	return slices.ContainsFunc(values, hit) != c.Not
 }
 
-// values returns what a condition looks at; known is false where that cannot be told.
+// values returns the values of a condition's field; known is false where they cannot be told.
 func (c *Cond) values(f *Facts, q *Question) (out []condValue, known bool) {
 	if name, ok := strings.CutPrefix(c.Field, callField); ok {
 		return f.circumstance(name)

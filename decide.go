@@ -55,10 +55,10 @@ type walk struct {
 	// rewritten: an amendment gave the call another input.
 	rewritten bool
 	marks     []string // see [Decision.Marks]
-	over      Over     // what all answers so far outrank
-	// probing: the floor asks what only tightens, so that an allow there decides nothing.
+	over      Over     // that all answers so far outrank
+	// probing: the floor asks questions that only tighten, so that an allow decides nothing.
 	probing bool
-	// confined: what cannot be known counts as harmless; see onlyUnknown. unseen: the part that
+	// confined: unknown parts count as harmless; see onlyUnknown. unseen: the part that
 	// is judged cannot be looked into.
 	confined, unseen bool
 }

@@ -18,7 +18,7 @@ type Decision struct {
 	// Rule decided, if a rule did; it belongs to the policy and is not to be
 	// changed.
 	Rule *Rule
-	// By says what settled the call.
+	// By names the thing that settled the call.
 	By By
 	// Note says why in words where a check, the floor or a fault spoke.
 	Note string
@@ -99,7 +99,7 @@ func (d *Decision) Reason() string {
 	return strings.TrimSuffix(b.String(), "; ")
 }
 
-// unsettled says that no rule has anything to say, and what the mode does then.
+// unsettled says that no rule is about the call, and how the mode answers then.
 func (d *Decision) unsettled() string {
 	s := d.what() + ": no rule is about it, and "
 	if d.Mode == "" {

@@ -67,7 +67,7 @@ type Error struct {
 	Pos     Pos    `json:"pos"`
 	Also    []Pos  `json:"also,omitempty"` // other places involved
 	Msg     string `json:"msg"`
-	Hint    string `json:"hint,omitempty"`    // what to do about it
+	Hint    string `json:"hint,omitempty"`    // a way to mend it
 	Warning bool   `json:"warning,omitempty"` // the configuration is usable all the same
 }
 

@@ -416,7 +416,7 @@ func (fl *floorWalk) questions(tool, field, text, dir string) []Question {
 }
 
 // asCall makes a part of the call a call of its own: tool, with text in one
-// field, from dir if that is known. What a search looks for stays as it is.
+// field, from dir if that is known. The names that a search looks for stay as they are.
 func (fl *floorWalk) asCall(tool, field, text, dir string) (*Facts, error) {
 	fields := map[string]string{field: text}
 	if tool == fl.f.Call.Tool {
@@ -1042,7 +1042,7 @@ func (fl *floorWalk) ruleForSome(e *effect.Effect, face Face, set *paths.Set) *R
 // starred tells whether e is on files that a shell pattern with `**/` stands for.
 func starred(e *effect.Effect) bool { return e.Glob && strings.Contains(e.Path, "**/") }
 
-// possibleMarks notes what e may do, as far as a [Mark] asks for it: `cat .en?` may
+// possibleMarks notes the marks that e may get, see [Mark]: `cat .en?` may
 // read `.env`.
 func (fl *floorWalk) possibleMarks(e *effect.Effect, face Face) {
 	if e.Tags.Has(effect.List) || e.Unnamed {
@@ -1282,7 +1282,7 @@ func (fl *floorWalk) unknownFlag(i, j int) bool {
 // `eval "$x"` all have the place of `"$x"`.
 func (fl *floorWalk) shown(w *shell.Word) bool { return w.Raw != "" && fl.text(w.Span) == w.Raw }
 
-// said tells whether an effect says what becomes of a word of a command.
+// said tells whether an effect is on a word of a command.
 func (fl *floorWalk) said(i int, w *shell.Word) bool {
 	if !fl.shown(w) {
 		return false
@@ -1304,7 +1304,7 @@ func (fl *floorWalk) said(i int, w *shell.Word) bool {
 	return false
 }
 
-// mayTouch asks if a rule speaks of what e says, of a file that a word of a command names.
+// mayTouch asks if a rule is about the effect e on a file that a word of a command names.
 func (fl *floorWalk) mayTouch(c *effect.Command, e effect.Effect, word string) {
 	face, ok := fl.face(&e)
 	if !ok || word == "" || word[0] == '-' {
@@ -1332,7 +1332,7 @@ func (fl *floorWalk) mayTouch(c *effect.Command, e effect.Effect, word string) {
 	fl.mayBe(c, &e, face)
 }
 
-// mayBe asks if a rule speaks of what e says.
+// mayBe asks if a rule is about the effect e.
 func (fl *floorWalk) mayBe(c *effect.Command, e *effect.Effect, face Face) bool {
 	tight, _ := fl.spellings(e, face)
 	if tight.verdict == Allow || tight.rule == nil || fl.breadth(tight.rule, face.Tool).wide {

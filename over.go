@@ -46,10 +46,10 @@ func (o Over) String() string { return strings.Join(o.Words(), ", ") }
 // Has reports whether all judges of p are among those of o. None is never had.
 func (o Over) Has(p Over) bool { return p != 0 && o&p == p }
 
-// overUnset stands for a call of which no answer has said yet what it outranks.
+// overUnset stands for a call that no rule has answered yet.
 const overUnset = ^Over(0)
 
-// allowed narrows what the call outranks to what this answer outranks, too: of `npm test && git push`
+// allowed keeps those judges that this answer outranks, too: of `npm test && git push`
 // both rules have to say `over: auto-mode`.
 func (w *walk) allowed(o *outcome) {
 	switch {
@@ -61,7 +61,7 @@ func (w *walk) allowed(o *outcome) {
 	}
 }
 
-// outranks returns what a settled call outranks.
+// outranks returns the judges that a settled call outranks.
 func (w *walk) outranks(d *Decision) Over {
 	if d.Verdict != Allow || w.over == overUnset {
 		return 0

@@ -35,7 +35,7 @@ type analysed struct {
 
 var _ World = (*Recorder)(nil)
 
-// Analysis returns what a call would do. For the first call that it is asked
+// Analysis returns the effects of a call. For the first call that it is asked
 // about, which is the one to decide, it is worked out once for all policies.
 func (r *Recorder) Analysis(c *Call) *effect.Analysis {
 	for i := range r.analyses {

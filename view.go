@@ -1,7 +1,6 @@
 package obstat
 
-// What the engine asks of a view besides its questions, where it has the methods. Package
-// dialect/kit says what each of them means.
+// The methods that the engine looks for in a view. Package dialect/kit explains them.
 type (
 	partView interface {
 		View
