@@ -30,7 +30,7 @@ type FS interface {
 	IsDir(path string) bool
 }
 
-// Lister is an FS that can also tell what a directory holds, so that a shell pattern can be
+// Lister is an FS that can also list a directory, so that a shell pattern can be
 // followed through links.
 type Lister interface {
 	// List returns the names of the symbolic links and of the directories in a directory; all is
@@ -154,7 +154,8 @@ func isClean(p string) bool {
 	}
 	for i := 0; i < len(p); {
 		seg, _, more := strings.Cut(p[i:], "/")
-		if (seg == "" && i != 0) || seg == "." || seg == ".." || more && i+len(seg) == len(p)-1 {
+		dots := seg == "." || seg == ".."
+		if dots || seg == "" && i != 0 || more && i+len(seg) == len(p)-1 {
 			return false
 		}
 		i += len(seg) + 1

@@ -96,7 +96,7 @@ func (m *matches) add(r *row) {
 	}
 }
 
-// best is the first entry that no exception of its class takes out, a secret before what is
+// best is the first entry that no exception of its class takes out, a secret before one that is
 // only guarded.
 func (m *matches) best() (Entry, bool) {
 	var best *row

@@ -8,10 +8,11 @@ import (
 // Marks stand in the text of a [Set] for characters that are not known. They are control
 // characters that no sane path has; a path that has one is taken for a wider set.
 const (
-	AnyText  = '\x00' // any characters, also slashes: what a variable holds
-	AnyName  = '\x01' // any characters but slashes
-	OneChar  = '\x02' // one character but a slash
-	Visible  = '\x03' // one character but a slash or a dot, or, with the AnyName behind it, none: a star that begins a name
+	AnyText = '\x00' // any characters, also slashes: the value of a variable
+	AnyName = '\x01' // any characters but slashes
+	OneChar = '\x02' // one character but a slash
+	// one character but a slash or a dot or, with the AnyName behind it, none: a star that begins a name
+	Visible  = '\x03'
 	ClassOf  = '\x04' // one of the characters up to ClassEnd, or, after a !, none of them
 	ClassEnd = '\x05'
 )
@@ -115,7 +116,7 @@ func (s Set) Meets(o Set) bool {
 	return (&product{a: a, b: b, belowA: s.Below, belowB: o.Below}).meets(known)
 }
 
-// sameEnd tells whether what stands behind the last mark of one text may be the end of the other.
+// sameEnd tells whether the text behind the last mark of one may be the end of the other.
 func sameEnd(a, b string) bool {
 	for i, j := len(a)-1, len(b)-1; i >= 0 && j >= 0 && a[i] > ClassEnd && b[j] > ClassEnd; i, j = i-1, j-1 {
 		if a[i] != b[j] {
@@ -305,7 +306,7 @@ type product struct {
 	todo           [][2]int32
 }
 
-// meets begins behind what is known of both, which is the same.
+// meets begins behind the known part of both, which is the same.
 func (p *product) meets(known int) bool {
 	p.seen = make([]uint64, ((len(p.a)+2)*(len(p.b)+2)+63)/64)
 	p.push(known, known)

@@ -73,7 +73,8 @@ func (r *row) entry() Entry {
 	class, rest := field(r.line)
 	_, rest = field(rest)
 	pattern, rest := field(rest)
-	return Entry{Class: class, Pattern: pattern, Reason: strings.TrimSpace(rest), Secret: r.is(rowSecret), Guarded: r.is(rowGuarded)}
+	reason := strings.TrimSpace(rest)
+	return Entry{Class: class, Pattern: pattern, Reason: reason, Secret: r.is(rowSecret), Guarded: r.is(rowGuarded)}
 }
 
 func (r *row) class() string {
@@ -97,7 +98,7 @@ func field(s string) (word, rest string) {
 	return s[i:j], s[j:]
 }
 
-// What a table may have.
+// The limits of a table.
 const (
 	maxRows    = 1<<16 - 2
 	maxPattern = 250 // bytes
@@ -249,7 +250,8 @@ func (t *table) lookup(p string, m *matches) {
 func (t *table) collect(at uint16, p, name string, whole bool, m *matches) {
 	for at != 0 {
 		r := &t.rows[at-1]
-		if (whole || r.is(rowDir)) && star(r.name(), name) && (r.segs == 1 && !r.is(rowRooted) || r.match(p)) {
+		alone := r.segs == 1 && !r.is(rowRooted)
+		if (whole || r.is(rowDir)) && star(r.name(), name) && (alone || r.match(p)) {
 			m.add(r)
 		}
 		at = r.next

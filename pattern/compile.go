@@ -164,10 +164,10 @@ func (p *Pattern) reached() *language {
 	return l
 }
 
-// below is the end of a pattern of paths that is about what lies below them as well.
+// below is the end of a pattern of paths that takes everything below them as well.
 const below = "(?:/.*)?"
 
-// Itself returns the pattern without what lies below a path: of `a/b(?:/.*)?` it is `a/b`. A
+// Itself returns the pattern without the paths below: of `a/b(?:/.*)?` it is `a/b`. A
 // pattern of another form is its own.
 func (p *Pattern) Itself() *Pattern {
 	text, cut := strings.CutSuffix(p.text, below)

@@ -16,7 +16,7 @@ const (
 // where \x00 is any text, \x01 any text without a slash, \x02 one character but a slash, and
 // \x03\x01 a text without a slash that does not begin with a dot; \x04 to \x05
 // hold the characters of a class. With below, also any of
-// them with a slash and more behind it. What cannot be told counts as possible.
+// them with a slash and more behind it. In doubt the answer is yes.
 //
 // So `src/*.go` may meet `src/m*`, and does not meet `.env`.
 func (p *Pattern) MayMeet(set string, below bool) bool {

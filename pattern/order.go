@@ -14,7 +14,7 @@ import (
 
 // An order is one comparison of a pattern.
 type order struct {
-	less, equal, more bool // what matches: a smaller text, the same one, a larger one
+	less, equal, more bool // a smaller text matches, the same one, a larger one
 	value             string
 	number            bool
 }
@@ -63,7 +63,13 @@ func (o *order) holds(text string) bool {
 		}
 		c = cmp.Compare(x, y)
 	}
-	return c < 0 && o.less || c == 0 && o.equal || c > 0 && o.more
+	switch {
+	case c < 0:
+		return o.less
+	case c > 0:
+		return o.more
+	}
+	return o.equal
 }
 
 // isNumber tells whether a text is a number as JSON writes one.

@@ -36,7 +36,7 @@ var ErrTime = re.ErrTime
 // A Pattern is immutable and safe for concurrent use. The zero Pattern matches
 // nothing.
 //
-// What a text means is worked out when it is wanted: the shape when the first text is
+// The meaning of a text is worked out when it is wanted: the shape when the first text is
 // matched, the program when its literals do not settle a match, the automaton
 // for MayMatch and MustMatch when these are called. A process that decides one call
 // looks at few of its patterns.
@@ -48,14 +48,14 @@ type Pattern struct {
 	itself  atomic.Pointer[Pattern]
 }
 
-// A body is what is made of a pattern's text.
+// A body is a pattern's text, worked out.
 type body struct {
 	shape Shape
 	plain *Shape  // an ordered one that holds for tidy paths; nil: there is none
 	m     matcher // nil: not wanted yet
 }
 
-// A matcher decides what a shape does not. It must be safe for concurrent use.
+// A matcher decides where a shape does not. It must be safe for concurrent use.
 type matcher interface {
 	Match(s string) (bool, error)
 }
@@ -63,7 +63,7 @@ type matcher interface {
 // empty reports whether p is no pattern at all.
 func (p *Pattern) empty() bool { return p == nil || p.flavour == "" }
 
-// body returns what is made of the text. Two goroutines may make it at once; one of
+// body returns the body, which it makes. Two goroutines may make it at once; one of
 // the two is kept.
 func (p *Pattern) body() *body {
 	b := p.made.Load()

@@ -43,8 +43,8 @@ func (p *Pattern) mustMatch(prefix string, line bool) bool {
 	return p.reached().must(wholeChars(prefix), line)
 }
 
-// wholeChars cuts off the start of a character that is not all there: what is
-// true of the shorter prefix is true of the longer one.
+// wholeChars cuts off the start of a character that is not all there: an answer
+// for the shorter prefix holds for the longer one.
 func wholeChars(prefix string) string {
 	for i := 1; i < utf8.UTFMax && i <= len(prefix); i++ {
 		if c := prefix[len(prefix)-i]; utf8.RuneStart(c) {

@@ -232,7 +232,7 @@ func (m *sampler) step(set []uint32, r rune) (out []uint32) {
 	return out
 }
 
-// alive reports whether a text with what is wanted may still be reached.
+// alive reports whether a wanted text may still be reached.
 func (m *sampler) alive(s *Sampling, set []uint32) bool {
 	in := make([]bool, len(m.langs))
 	for _, at := range set {

@@ -20,7 +20,7 @@ func readWildcard(text string) *reading {
 	return &reading{tree: re.Cat(nodes...)}
 }
 
-// eitherSlash is what a / of a pattern matches.
+// eitherSlash holds the characters that a / of a pattern matches.
 var eitherSlash = re.NewSet([]re.Span{re.Range('/', '/'), re.Range('\\', '\\')})
 
 func wildcardNodes(text string) []*re.Node {

@@ -123,7 +123,8 @@ func sets(s string) bool {
 				after = s[i+1]
 			}
 			shift := i > 1 && (before == '<' || before == '>') && s[i-2] == before // <<= and >>=
-			if after != '=' && before != '=' && before != '!' && (before != '<' && before != '>' || shift) {
+			comparison := after == '=' || before == '=' || before == '!'
+			if !comparison && (before != '<' && before != '>' || shift) {
 				return true
 			}
 		case '+', '-':
@@ -239,7 +240,7 @@ func (w *walker) evalVariable(name string, at Span, depth int) {
 }
 
 func nameByte(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
 // let walks the let builtin, which the parser reads apart.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// builtin follows what a builtin of the shell does to the shell itself.
+// builtin follows the effect of a builtin on the shell itself: `cd x`, `eval y`, `read z`.
 func (w *walker) builtin(at int, name string) {
 	words := w.out.Commands[at].Words
 	for name == "command" || name == "builtin" {
@@ -49,7 +49,7 @@ func (w *walker) builtin(at int, name string) {
 	}
 }
 
-// execRedirects: the input that exec opens is the input of what follows.
+// execRedirects makes the input that `exec < f` opens the input of the commands behind it.
 func (w *walker) execRedirects(at int) {
 	for _, r := range w.out.Commands[at].Redirects {
 		if r.Op[0] == '<' && (r.Fd == "" || r.Fd == "0") {

@@ -76,7 +76,7 @@ func (w *walker) misread(c *syntax.CallExpr) {
 	w.evalText(w.text.orig[start:end], InSubshell|Negated|Uncertain, w.text.span(start, end), true)
 }
 
-// run follows what a command with words does to the shell.
+// run follows a command with words: an alias, a function, or a builtin that changes the shell.
 func (w *walker) run(at int, args []*syntax.Word) {
 	c0 := &w.out.Commands[at]
 	prog := c0.Words[0]
@@ -283,8 +283,10 @@ func (w *walker) target(sw *syntax.Word) Word {
 
 // same reports whether two commands differ in nothing.
 func (c *Command) same(d *Command) bool {
-	if c.Span != d.Span || c.Nest != d.Nest || c.Stdin != d.Stdin || c.Dir != d.Dir || !slices.Equal(c.Words, d.Words) ||
-		!slices.Equal(c.Assigns, d.Assigns) {
+	if c.Span != d.Span || c.Nest != d.Nest || c.Stdin != d.Stdin || c.Dir != d.Dir {
+		return false
+	}
+	if !slices.Equal(c.Words, d.Words) || !slices.Equal(c.Assigns, d.Assigns) {
 		return false
 	}
 	return slices.EqualFunc(c.Redirects, d.Redirects, func(x, y Redirect) bool {

@@ -89,7 +89,7 @@ type piped struct {
 // in a loop over `$(find . -name '*.go')` or in `find . -name '*.go' | while read f`. The commands follow.
 const LineOf = "a line of "
 
-// linesOf says that a word is what some commands print, as the word `$(find .)` is.
+// linesOf returns the reason for a word that is the output of some commands, as `$(find .)` is.
 func linesOf(raw string) (string, bool) {
 	inside, ok := strings.CutPrefix(strings.Trim(raw, `"`), "$(")
 	if inside, ends := strings.CutSuffix(inside, ")"); ok && ends && len(inside) < maxWhy {
@@ -101,7 +101,10 @@ func linesOf(raw string) (string, bool) {
 // lineOf says that a variable is one of the lines that are piped to `read`, as far as that is so.
 func (w *walker) lineOf(args []Word) string {
 	by := "read"
-	if n := len(args); n == 0 || n > 2 || n == 2 && args[0].Text != "-r" || w.piped.by == nil || w.stdin != w.piped.stdin || w.nest&MixedStdin != 0 {
+	if n := len(args); n == 0 || n > 2 || n == 2 && args[0].Text != "-r" {
+		return by
+	}
+	if w.piped.by == nil || w.stdin != w.piped.stdin || w.nest&MixedStdin != 0 {
 		return by
 	}
 	if at := len(w.out.Commands) - 1; at < 0 || len(w.out.Commands[at].Redirects) > 0 {
@@ -115,7 +118,7 @@ func (w *walker) lineOf(args []Word) string {
 	return LineOf + w.text.orig[start:end]
 }
 
-// feed makes the commands written since from the input of what follows.
+// feed makes the commands written since from the input of those that follow.
 func (w *walker) feed(from int) {
 	last, count := -1, 0
 	depth := w.nest & InSubst
@@ -172,7 +175,7 @@ func (w *walker) andOr(ops []*syntax.Stmt, left *syntax.Stmt) {
 	w.weaken(mark, "set in a condition", true)
 }
 
-// sureDir is a directory that is certain as long as only && follow the cd: what they run, runs
+// sureDir is a directory that is certain as long as only && follow the cd: their commands run
 // only if it succeeded.
 type sureDir struct{ sure, was *dirState }
 
@@ -349,7 +352,7 @@ func (w *walker) forWords(c *syntax.ForClause, loop *syntax.WordIter) {
 // maxDedupe is how many commands are compared with each other.
 const maxDedupe = 256
 
-// dedupe drops what later rounds of a loop repeat word for word.
+// dedupe drops commands that later rounds of a loop repeat word for word.
 func (w *walker) dedupe(from output) {
 	list := w.out.Commands[from.commands:]
 	if len(list) > maxDedupe {

@@ -21,7 +21,7 @@ const (
 	varArray                   // elems are the values
 )
 
-// variable is what is known of a shell variable. The zero value knows nothing.
+// variable is the known part of a shell variable. The zero value knows nothing.
 type variable struct {
 	state varState
 	text  string
@@ -30,8 +30,8 @@ type variable struct {
 	elems []Word
 	tilde bool        // text starts with a tilde that the shell expanded on assignment
 	glob  bool        // text is a pattern that some file name took the place of
-	fns   []*function // for "f:name": what calling it may run; certain if state is varKnown
-	calc  bool        // integer attribute: what is assigned is evaluated as arithmetic
+	fns   []*function // for "f:name": the bodies that a call may run; certain if state is varKnown
+	calc  bool        // integer attribute: assigned values are evaluated as arithmetic
 }
 
 // undo is one change of the environment, kept so that a subshell can be left
@@ -43,11 +43,11 @@ type undo struct {
 	dir  *dirState // set: the change was to the directory, not to a variable
 }
 
-// dirState is the working directory and what cd - and popd go back to.
+// dirState is the working directory, and those that `cd -` and `popd` go back to.
 type dirState struct {
 	cur    Word
 	prev   *dirState
-	stack  *dirState // what popd returns to
+	stack  *dirState // popd returns here
 	unsure bool      // a cd that may have failed lies before
 }
 
@@ -93,7 +93,7 @@ func (e *env) setDir(d *dirState) {
 	e.moved = true
 }
 
-// get returns what is known of a variable.
+// get returns the value of a variable, as far as it is known.
 func (e *env) get(name string) variable {
 	if v, ok := e.vars[name]; ok {
 		return v
@@ -129,8 +129,8 @@ func (e *env) rollback(mark int) {
 	e.log = e.log[:mark]
 }
 
-// weaken forgets every value that was changed since mark: what happened there
-// may not have happened, or happened more than once. keepDir says that a changed
+// weaken forgets every value that was changed since mark: the commands there may not have
+// run, or have run more than once. keepDir says that a changed
 // directory is kept and only marked as unsure. It returns how many changes it looked at.
 func (e *env) weaken(mark int, why string, keepDir bool) int {
 	n := len(e.log) - mark
@@ -146,7 +146,7 @@ func (e *env) weaken(mark int, why string, keepDir bool) int {
 		}
 		if v := e.vars[u.name]; v.state != varUnknown {
 			e.vars[u.name] = variable{why: why, shape: v.text, calc: v.calc, fns: joinFns(v.fns, u.old.fns)}
-		} else if strings.HasPrefix(v.why, whyPrinted) || strings.HasPrefix(v.why, LineOf) { // or what it was before
+		} else if strings.HasPrefix(v.why, whyPrinted) || strings.HasPrefix(v.why, LineOf) { // or its value before
 			v.why = why
 			e.vars[u.name] = v
 		}

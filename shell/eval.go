@@ -137,7 +137,7 @@ func (w *walker) runTraps(from int) {
 	w.traps = w.traps[:min(from, len(w.traps))]
 }
 
-// finish walks what runs at the end: trap handlers, and values that arithmetic
+// finish walks the code that runs at the end: trap handlers, and values that arithmetic
 // on an unknown variable may have met.
 func (w *walker) finish() {
 	w.runTraps(0)
@@ -198,7 +198,7 @@ func joinWords(words []Word) (text string, known bool) {
 	return b.String(), true
 }
 
-// lost forgets the state of the shell: code nobody can see has run in it.
+// lost forgets the state of the shell: unseen code has run in it.
 func (w *walker) lost(by string) {
 	w.forget("may be set by " + by)
 	w.env.setDir(&dirState{cur: Word{Why: "after " + by}, unsure: true})

@@ -16,8 +16,8 @@ type function struct {
 	any    *anyCall
 }
 
-// anyCall is what any call of a function does, whatever the arguments and variables: its
-// commands are written down, these are the changes that it makes.
+// anyCall is the changes that any call of a function makes, with any arguments and variables. Its
+// commands are written down already.
 type anyCall struct {
 	epoch   int // of the functions that it may have called
 	changes map[string]variable
@@ -29,7 +29,7 @@ const maxExact = 8
 
 // frame is a function call under way.
 type frame struct {
-	locals []undo // what local variables hid
+	locals []undo // the values that local variables hid
 }
 
 // maxCandidates is how many definitions of one name are kept apart.
@@ -50,7 +50,7 @@ func joinFns(a, b []*function) []*function {
 }
 
 // function records a definition; its body is walked where it is called. The parser takes
-// what follows the body in a list, `f() { a; } && b`, for part of it.
+// the rest of a list, `f() { a; } && b`, for part of the body.
 func (w *walker) function(c *syntax.FuncDecl) {
 	w.constructOf(Function, c)
 	spine, body := leftEdge(nil, c.Body)
@@ -178,7 +178,7 @@ func (w *walker) enter(f *function, args variable) {
 	top := w.frames[len(w.frames)-1]
 	w.frames = w.frames[:len(w.frames)-1]
 	w.uncover(top.locals)
-	if early { // what follows a return may not have run
+	if early { // commands behind the return may not have run
 		w.weaken(mark, "set in a function", false)
 	}
 	if w.env.mark() == mark+1 { // nothing but the arguments changed

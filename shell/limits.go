@@ -48,7 +48,7 @@ func tooDeep(src string) bool {
 	return false
 }
 
-// What guardReader allows. A level of nesting takes 7 to 30 frames.
+// The limits of guardReader. A level of nesting takes 7 to 30 frames.
 const (
 	guardEvery  = 4 << 10 // bytes between two looks at the stack
 	maxFrames   = 12_000  // deepest stack
@@ -99,7 +99,7 @@ const (
 	maxCost   = 18_000_000
 )
 
-// tooCostly estimates what parsing src takes, and counts it. Data that the parser
+// tooCostly estimates the work of parsing src, and counts it. Data that the parser
 // skips over - quoted strings, here-documents, comments - costs nothing, as long as the
 // text up to there is plain enough to be certain that it is data; after the first
 // substitution everything counts.
@@ -126,7 +126,7 @@ type hereDelim struct {
 	tabs   bool
 }
 
-// costs are what bytes cost above an ordinary one.
+// costs holds the cost of a byte above that of an ordinary one.
 var costs = [256]uint16{
 	';': 900, '\n': 900, '|': 900, '&': 900,
 	' ': 250, '\t': 250,
@@ -169,7 +169,7 @@ func (s *costScan) run() {
 	}
 }
 
-// special skips what begins with c and is data: a string, a comment, a here-document.
+// special skips data that begins with c: a string, a comment, a here-document.
 func (s *costScan) special(c byte, blank bool) {
 	switch c {
 	case '$', '`', '(', '{':

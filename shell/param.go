@@ -104,7 +104,8 @@ func (w *walker) listParam(p *syntax.ParamExp) (variable, bool) {
 
 // list adds all elements of an array, or of the arguments.
 func (b *builder) list(v variable, name string, p *syntax.ParamExp, quoted bool) {
-	simple := !p.Excl && !p.Length && p.Slice == nil && p.Repl == nil && p.Exp == nil && p.Names == 0
+	changed := p.Slice != nil || p.Repl != nil || p.Exp != nil
+	simple := !changed && !p.Excl && !p.Length && p.Names == 0
 	if !simple {
 		b.properties(p)
 	}

@@ -1,7 +1,7 @@
 package shell
 
-// Parse reads src and reports what it would run. It never returns nil and never
-// panics: what cannot be parsed or followed is a Gap.
+// Parse reads src and reports the commands that it would run. It never returns nil and never
+// panics: text that cannot be parsed or followed is a Gap.
 //
 // Commands are listed in the order in which their text is met: a command comes before
 // the commands of its own substitutions, the commands of a function where the
@@ -33,7 +33,7 @@ type room struct {
 	constructs [2]Construct
 }
 
-// readable refuses what is not parsed at all.
+// readable refuses text that is not parsed at all.
 func (s *Script) readable(o *Options) (m marks, ok bool) {
 	whole := Span{0, len(s.Source)}
 	switch {

@@ -93,7 +93,7 @@ func endsInBackslash(src string) bool {
 }
 
 // brokenDollar refuses a line that is continued behind a $: shells put the two lines together
-// before they look at what follows the $, the parser does not.
+// before they look behind the $, the parser does not.
 func (w *walker) brokenDollar(src string, at Span) {
 	if strings.Contains(src, "$\\\n") {
 		w.out.gap(Syntax, "a line that is continued behind a $", at)

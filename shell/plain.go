@@ -8,9 +8,10 @@ import (
 )
 
 // plainTree builds the tree of a list of commands of plain words, `cd web && npm test | tail -5`,
-// as the parser does, without its cost: most commands are such, and the parser takes two thirds
-// of the time and of the memory of reading them. Its memory is used again for the next text. A
-// test holds its trees against the parser's.
+// as the parser does, without its cost: most commands are such. With the parser instead, a call's
+// way through the gate takes 1.11 times the processor time (82 everyday commands, 60 pairs in turns);
+// the start of a hook does not feel it. Its memory is used again for the next text. A test holds its
+// trees against the parser's.
 type plainTree struct {
 	file   syntax.File
 	tokens []plainToken
@@ -44,7 +45,7 @@ type plainToken struct {
 // plainMost is how many tokens a text may have whose memory is kept.
 const plainMost = 64
 
-// plainBytes says what an unquoted byte is: 1 is part of a word, 2 a blank, 3 an operator or a
+// plainBytes is the kind of an unquoted byte: 1 is part of a word, 2 a blank, 3 an operator or a
 // quote. Others, such as $ and <, need the parser.
 var plainBytes = [256]byte{
 	' ': 2, '\t': 2, ';': 3, '|': 3, '&': 3, '\'': 3, '"': 3,
@@ -176,7 +177,7 @@ func (t *plainTree) pipeline(src string) *syntax.Stmt {
 	return s
 }
 
-// binary is s, the operator that comes next, and what right reads.
+// binary joins s and the command that right reads by the operator that comes next.
 func (t *plainTree) binary(s *syntax.Stmt, src string, right func(string) *syntax.Stmt) *syntax.Stmt {
 	op := t.tokens[t.next]
 	t.next++

@@ -75,7 +75,7 @@ func ansiC(s string) (text string, sure bool) {
 				continue
 			}
 			i += n - 1
-			if r == 0 { // the string ends at a NUL, what follows is lost
+			if r == 0 { // the string ends at a NUL, the rest is lost
 				return string(b), sure
 			}
 			if c == 'u' || c == 'U' {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// marks is what a first look at the bytes found.
+// marks is the outcome of a first look at the bytes.
 type marks struct {
 	nul  bool // a NUL byte
 	mask bool // bytes that the parser would not keep
@@ -79,7 +79,11 @@ func (s *Script) character(r rune, at, n int) {
 }
 
 func isBidi(r rune) bool {
-	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c
+	switch r {
+	case 0x061c, 0x200e, 0x200f:
+		return true
+	}
+	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
 func isInvisible(r rune) bool {

@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// shapeOf returns what a word looks like, known or not.
+// shapeOf returns the text of a known word, and the shape of another.
 func shapeOf(w Word) string {
 	if w.Known {
 		return w.Text
@@ -93,7 +93,7 @@ func echoed(args []string) (text string, ok bool) {
 	return text, true
 }
 
-// formatted is what printf prints; it knows of strings only.
+// formatted returns the output of printf; it knows of strings only.
 func formatted(args []string) (text string, ok bool) {
 	if args[0] == "--" && len(args) > 1 {
 		args = args[1:]
@@ -168,12 +168,12 @@ func changed(v variable, p *syntax.ParamExp) string {
 	case syntax.RemSmallPrefix, syntax.RemLargePrefix:
 		return strings.TrimPrefix(v.text, cut)
 	case syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll:
-		return strings.ToLower(v.text) // whoever compares it does so without regard to case
+		return strings.ToLower(v.text) // shapes are compared without regard to case
 	}
 	return Unknown
 }
 
-// changedName is ${x%.js} and ${x##*/} of a file's name that a pattern has found: what is left of the pattern.
+// changedName is ${x%.js} and ${x##*/} of a file's name that a pattern has found: the rest of the pattern.
 func changedName(pattern string, p *syntax.ParamExp) (string, bool) {
 	open := strings.LastIndexAny(pattern, "*?[]")
 	cut, plain := textOf(p.Exp.Word)

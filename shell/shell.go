@@ -3,15 +3,16 @@
 // It owns everything that can be said about a command line from its text alone:
 // which simple commands run and where each sits, the words of each command as far
 // as they are certain, redirections, the working directory as far as cd is literal,
-// and, as important, what cannot be seen and why.
+// and, as important, the parts that cannot be seen and why.
 //
-// It does not know what a program does: that `sudo`, `xargs` or `sh -c` run other
-// commands is the business of package effect. Only what the shell itself executes
-// (eval, trap, alias, functions, arithmetic) is followed here. It never touches the
+// It does not know the effects of programs: that `sudo`, `xargs` or `sh -c` run other
+// commands is the business of package effect. Only code that the shell itself executes
+// (eval, trap, alias, functions, arithmetic) is followed here. Which words some programs print,
+// as `$(nproc)`, it has from known.txt. It never touches the
 // file system, the environment, a clock or a process.
 //
 // The text is read by mvdan.cc/sh/v3/syntax and then followed the way bash would run it:
-// assignments, functions and cd take effect, branches and loops make what they change
+// assignments, functions and cd take effect, branches and loops make the variables that they change
 // unknown. Where that parser and bash are known to read a text differently, so that a
 // command could hide in the difference, the text gets a Gap of kind Syntax although it
 // parses. The tests run generated scripts in a real bash and compare.
@@ -49,14 +50,14 @@ type Options struct {
 // Span is a half-open range of byte offsets into Script.Source.
 type Span struct{ Start, End int }
 
-// Script is what a text means.
+// Script is a text, read.
 type Script struct {
 	Source     string
 	Lang       Lang        // as told or recognised
 	Commands   []Command   // every simple command that would run; see Parse for the order
-	Gaps       []Gap       // what cannot be seen
+	Gaps       []Gap       // the parts that cannot be seen
 	Findings   []Finding   // suspicious but harmless to the parse
-	Constructs []Construct // what the text is built of, by start, outer first
+	Constructs []Construct // the pieces of its syntax, by start, outer first
 	Implied    []Implied   // variables that are set without an assignment
 	Work       int         // that it took to follow the text; see Options.MaxWork
 
@@ -85,7 +86,7 @@ func (s *Script) Opaque() bool {
 	return false
 }
 
-// Gap is a part of the text, or of what it does, that cannot be seen.
+// Gap is a part of the text, or of its effect, that cannot be seen.
 type Gap struct {
 	Kind GapKind
 	Why  string // a short phrase for a person
@@ -151,7 +152,7 @@ type Command struct {
 	Span      Span // text of the simple command with its assignments and redirects
 	// Dir is the working directory relative to the start, or absolute, or after a tilde;
 	// known "" is unchanged. It is dynamic if a cd went somewhere unknown, or may not have
-	// run. Nest has UnsureDir if it rests on a cd that nobody checked: `cd x; rm y`
+	// run. Nest has UnsureDir if it rests on an unchecked cd: `cd x; rm y`
 	// removes y from the directory before if there is no x.
 	Dir  Word
 	Nest Nest
@@ -181,8 +182,8 @@ type Word struct {
 const Unknown = "\x00"
 
 // Shape is a dynamic word as far as it is known, with [Unknown] for every part that is not:
-// `a${x}b.c` is a, Unknown, b.c; it may be a pattern. It says what the word may well be, never
-// what it is: of ${x:-y} it has y, of $(echo y) as well.
+// `a${x}b.c` is a, Unknown, b.c; it may be a pattern. It says how the word may well look, and
+// is never certain: of ${x:-y} it has y, of $(echo y) as well.
 func (w *Word) Shape() string {
 	if w.shape == nil {
 		return ""

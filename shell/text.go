@@ -7,9 +7,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// text is what is being walked: the source itself, or code found in it (eval, trap, ...).
+// text is the text being walked: the source itself, or code found in it (eval, trap, ...).
 type text struct {
-	src   string // what the parser saw; same length as orig
+	src   string // as the parser saw it; same length as orig
 	orig  string // as written
 	mask  byte   // byte that stands in src for one the parser would not keep; 0 if none
 	base  int    // offset of the text in Script.Source, if exact

@@ -268,7 +268,7 @@ func (w *walker) declared(variant, flags, name string) {
 	}
 	if strings.Contains(flags, "i") || variant == "integer" {
 		w.env.set(name, variable{why: "arithmetic", calc: true})
-		w.vague = true // read, printf -v, for and defaults calculate what they put there
+		w.vague = true // read, printf -v, for and defaults calculate its values
 	}
 }
 
@@ -278,7 +278,7 @@ func (w *walker) lostNames() {
 	w.env.refs = true
 }
 
-// filtered is what a value becomes under the flags of its declaration.
+// filtered returns a value as the flags of its declaration change it.
 func (w *walker) filtered(flags string, v variable) variable {
 	if strings.ContainsAny(flags, "luc") || (strings.ContainsAny(flags, "A") && v.state == varArray) {
 		return variable{why: "changed by its declaration"}

@@ -44,7 +44,7 @@ type later struct {
 	vague   bool     // arithmetic on an unknown variable was met
 }
 
-// seen is what the walker met once.
+// seen notes things that the walker met.
 type seen struct {
 	heredocs int  // here-documents so far
 	stopped  bool // a limit was reached
@@ -200,7 +200,7 @@ func (w *walker) truncate(o output) {
 	if w.seen.stopped {
 		return
 	}
-	w.env.epoch++ // what was written down for functions is gone, too
+	w.env.epoch++ // the commands written down for functions are gone, too
 	w.out.Commands = w.out.Commands[:o.commands]
 	w.out.Gaps = w.out.Gaps[:o.gaps]
 	w.out.Constructs = w.out.Constructs[:o.constructs]
@@ -214,7 +214,7 @@ func (w *walker) stmts(list []*syntax.Stmt) {
 	nest := w.nest
 	defer func() { w.nest = nest }()
 	for i, s := range list {
-		if w.returned { // what follows a return or break may not run
+		if w.returned { // commands behind a return or break may not run
 			w.nest |= InCondition
 		}
 		if !w.step() {

@@ -12,7 +12,7 @@ type builder struct {
 	dst    []Word
 	f      Word // the word being built
 	buf    []byte
-	rest   []byte // what is known after something dynamic
+	rest   []byte // the known text after something dynamic
 	start  int    // offsets of the source word in the text
 	end    int
 	has    bool // there is a word, if only an empty one
@@ -71,7 +71,7 @@ func (w *walker) fields(dst []Word, sw *syntax.Word) []Word {
 	}
 	b := w.builder(dst, start, end)
 	if why != "" {
-		aside := w.builder(nil, start, end) // for what its parts run
+		aside := w.builder(nil, start, end) // for the commands in its parts
 		aside.whole = true
 		aside.parts(sw.Parts)
 		aside.one()
@@ -174,7 +174,7 @@ func (b *builder) end1() {
 	b.f.Known, b.f.Why, b.f.Glob, b.f.Tilde, b.f.Split = true, "", false, false, false
 }
 
-// shape returns what the word looks like; text is what it begins with.
+// shape returns the shape of the word, which begins with text.
 func (b *builder) shape(text string) string {
 	if text == "" && string(b.rest) == Unknown || len(b.rest) >= maxShape {
 		return Unknown
@@ -205,7 +205,7 @@ func (b *builder) add(s string) {
 // unknown notes a part whose value is known only at run time.
 func (b *builder) unknown(why string, quoted bool) { b.shaped(why, Unknown, quoted) }
 
-// shaped is unknown for a part of which is known what it looks like.
+// shaped is unknown for a part whose shape is known.
 func (b *builder) shaped(why, shape string, quoted bool) {
 	b.has = true
 	if shape == "" {
@@ -255,8 +255,8 @@ func (b *builder) lit(s string, first, last bool) {
 	b.add(unescape(s))
 }
 
-// tildePrefix reports whether the tilde that s starts with is expanded: what
-// follows up to the slash must be unquoted.
+// tildePrefix reports whether the tilde that s starts with is expanded: the
+// text up to the slash must be unquoted.
 func tildePrefix(s string, last, assign bool) bool {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {

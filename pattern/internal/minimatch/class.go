@@ -110,7 +110,7 @@ type classReader struct {
 	named  []re.Span // of the classes graph and print
 }
 
-// done makes the set. minimatch negates what is in graph and print, and the
+// done makes the set. minimatch negates the characters of graph and print, and the
 // rest, each for itself.
 func (c *classReader) done() *re.Set {
 	if !c.negate {

@@ -39,7 +39,7 @@ func rowTree(segs []segment) *re.Node {
 	return re.Cat(append(out, slashes())...)
 }
 
-// nodes writes a segment. What is no literal matches neither an empty segment nor a
+// nodes writes a segment. All but a literal matches neither an empty segment nor a
 // leading dot, and . and .. are matched by dots alone.
 func (g *segment) nodes() []*re.Node {
 	items := g.in
