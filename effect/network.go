@@ -104,8 +104,13 @@ func (c *call) data(r role, w *shell.Word) {
 	if !w.Known {
 		c.gap(DynamicOperand, "what is sent is known only at run time", w)
 	}
+	c.sends("sends data", w)
+}
+
+// sends adds that a command sends w. Where to, its address says: `curl -X POST -d a=b http://localhost/x`.
+func (c *call) sends(detail string, w *shell.Word) {
 	e := c.newEffect(Connect, w)
-	e.Detail = "sends data"
+	e.Detail, e.Raw = detail, ""
 	c.a.effect(e)
 }
 
@@ -116,9 +121,7 @@ func (c *call) method(w *shell.Word) {
 	if w.Known && httpReads().Has(strings.ToUpper(w.Text)) {
 		return
 	}
-	e := c.newEffect(Connect, w)
-	e.Detail = strings.ToUpper(w.Text)
-	c.a.effect(e)
+	c.sends(strings.ToUpper(w.Text), w)
 }
 
 // thisMachine reports whether a login goes nowhere: `ssh me@localhost`.
