@@ -161,18 +161,10 @@ func rewrite(name string, args map[string]any, input json.RawMessage) map[string
 	return nil
 }
 
-// An asker is a Guard that puts requests: an obstat gate. A confirmation of ADK
-// then answers the gate's request, so that it is in the gate's ledger.
-type asker interface {
-	Put(ctx context.Context, call *obstat.Call, offers ...obstat.Offer) (obstat.Decision, *approval.Request, error)
-	Resume(ctx context.Context, request string) (obstat.Decision, error)
-	Broker() *approval.Broker
-}
-
-// authorize asks the guard: without waiting, where the guard can do that and ADK
-// asks the human.
+// authorize asks the guard. A gate does not wait: ADK asks the human, and its confirmation
+// answers the gate's request, so that it is in the gate's ledger.
 func (g *gate) authorize(ctx tool.Context, call *obstat.Call) (obstat.Decision, error) {
-	a, ok := g.guard.(asker)
+	asker, ok := g.guard.(gateGuard)
 	if !ok || g.silent {
 		return g.guard.Authorize(ctx, call)
 	}
@@ -181,11 +173,11 @@ func (g *gate) authorize(ctx tool.Context, call *obstat.Call) (obstat.Decision, 
 			return obstat.Decision{Verdict: obstat.Ask}, nil // the request is answered by ask
 		}
 	}
-	d, r, err := a.Put(ctx, call)
-	if r != nil {
-		err = ctx.State().Set(requestKey+ctx.FunctionCallID(), r.ID)
+	d, err := asker.gate.Authorize(ctx, call, &obstatgate.Terms{Ask: obstatgate.Put})
+	if d.Request != nil {
+		err = ctx.State().Set(requestKey+ctx.FunctionCallID(), d.Request.ID)
 	}
-	return d, err
+	return d.Decision, err
 }
 
 // pendingKey and requestKey are where the session keeps which call a confirmation
@@ -237,7 +229,7 @@ func (g *gate) ask(ctx tool.Context, call *obstat.Call, d *obstat.Decision) map[
 // takes the gate's decision; nil lets the tool run.
 func (g *gate) answer(ctx tool.Context, id any, confirmed bool, call *obstat.Call, d *obstat.Decision) map[string]any {
 	request, ok := id.(string)
-	a, isAsker := g.guard.(asker)
+	a, isAsker := g.guard.(gateGuard)
 	if err := ctx.State().Set(requestKey+ctx.FunctionCallID(), ""); err != nil || !ok || !isAsker {
 		return refusal("Tool '%s' was denied: the request it was confirmed for is lost", call.Tool)
 	}
@@ -247,11 +239,11 @@ func (g *gate) answer(ctx tool.Context, id any, confirmed bool, call *obstat.Cal
 	}
 	// The request may have been answered before: that counts.
 	answer := approval.Answer{By: who, Roles: call.Roles, Allow: confirmed}
-	if _, err := a.Broker().Answer(ctx, request, answer); err != nil && !errors.Is(err, approval.ErrSettled) {
+	if _, err := a.gate.Broker().Answer(ctx, request, answer); err != nil && !errors.Is(err, approval.ErrSettled) {
 		return refusal("Tool '%s' was denied: %v", call.Tool, err)
 	}
 	var err error
-	switch *d, err = a.Resume(ctx, request); {
+	switch *d, err = a.gate.Resume(ctx, request, nil); {
 	case err != nil:
 		return refusal("Tool '%s' was denied: %v", call.Tool, err)
 	case d.Verdict == obstat.Allow:

@@ -2,6 +2,7 @@ package agents_test
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func TestNeverLooser(t *testing.T) {
 
 // replayPair gives the hook the calls of a pair, and returns how many there were.
 func replayPair(t *testing.T, p *agents.Pair, programs map[string]string) int {
-	dir := t.TempDir()
+	dir := apart(t)
 	if err := p.Lay(dir, programs); err != nil {
 		t.Fatal(err)
 	}
@@ -96,3 +97,22 @@ type homed struct {
 
 // Home returns the home.
 func (h homed) Home(string) (string, bool) { return h.dir, true }
+
+// apart returns a new directory outside of those for temporary files, where a built-in policy lets agents
+// write: the recorded runs had it otherwise.
+func apart(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err == nil {
+		err = os.MkdirAll(cache, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(cache, "obstat-replay-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
