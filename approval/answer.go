@@ -237,29 +237,63 @@ const maxSeconds = 10 * 366 * 24 * 3600
 
 // sensible tells whether an approval says one thing.
 func (a *Answer) sensible(r *Request) error {
-	rule := a.Rule != nil || a.Offer != 0
+	for _, check := range []func(*Request) error{a.sensibleRule, a.sensibleEnd, a.sensibleInput} {
+		if err := check(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takesRule tells whether the answer takes an offer or brings a rule of its own.
+func (a *Answer) takesRule() bool { return a.Rule != nil || a.Offer != 0 }
+
+// sensibleRule checks the scope and the rules that go with it: `always` without a rule
+// says nothing, and a rule for once does neither.
+func (a *Answer) sensibleRule(r *Request) error {
+	missing := func(n int) bool { return n < 0 || n > len(r.Offers) }
+	once := a.Scope == Once || a.Scope == ""
 	switch {
 	case !slices.Contains([]Scope{"", Once, Session, Agent, Workspace, User, Always}, a.Scope):
 		return fmt.Errorf("there is no scope %q", a.Scope)
-	case slices.ContainsFunc(append([]int{a.Offer}, a.More...), func(n int) bool { return n < 0 || n > len(r.Offers) }):
+	case slices.ContainsFunc(append([]int{a.Offer}, a.More...), missing):
 		return fmt.Errorf("there is no offer %d, only %d", a.Offer, len(r.Offers))
 	case len(a.More) > 0 && (a.Offer == 0 || slices.Contains(a.More, 0)):
 		return errors.New("more offers than one, and none that is the first")
 	case len(a.Parts) > 0 && !a.partsOf(r):
 		return errors.New("parts are some of the rules of one offer, kept for good")
-	case a.Scope == Always && !rule:
+	case a.Scope == Always && !a.takesRule():
 		return fmt.Errorf("always needs one of the %d offers, or a rule", len(r.Offers))
+	case once && a.takesRule():
+		return errOnce
+	}
+	return nil
+}
+
+var errOnce = errors.New("an approval for once leaves nothing behind, neither a rule nor a time")
+
+// sensibleEnd checks how long the grant holds: `for 3600 seconds` or `until noon`.
+func (a *Answer) sensibleEnd(*Request) error {
+	ends := !a.Until.IsZero() || a.ForSeconds > 0
+	switch {
 	case a.ForSeconds < 0 || a.ForSeconds > 0 && !a.Until.IsZero():
 		return errors.New("a grant holds for some seconds or until a time, not both")
 	case a.ForSeconds > maxSeconds || !a.Until.IsZero() && !a.Until.After(a.Time):
 		return fmt.Errorf("a grant ends after now, and holds for %d seconds at most", maxSeconds)
-	case (a.Scope == Once || a.Scope == "") && (rule || !a.Until.IsZero() || a.ForSeconds > 0):
-		return errors.New("an approval for once leaves nothing behind, neither a rule nor a time")
-	case a.Scope == Always && (!a.Until.IsZero() || a.ForSeconds > 0):
+	case ends && (a.Scope == Once || a.Scope == ""):
+		return errOnce
+	case ends && a.Scope == Always:
 		return errors.New("a rule in a file has no end; give the rule to the session, agent, workspace or user")
+	}
+	return nil
+}
+
+// sensibleInput checks arguments that take the place of the call's.
+func (a *Answer) sensibleInput(r *Request) error {
+	switch {
 	case a.Input == nil:
 		return nil
-	case rule:
+	case a.takesRule():
 		return errors.New("other arguments and a rule: the rule was made for the arguments as they were")
 	case r.Who.People() > 1:
 		return errors.New("where several must agree, arguments cannot be changed: the others have not seen them")

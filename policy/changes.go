@@ -11,9 +11,9 @@ import (
 	"github.com/obstat/obstat/effect"
 )
 
-// New lists the rules of a place that are on disk and wait for a person to accept
+// Unaccepted lists the rules of a place that are on disk and wait for a person to accept
 // them.
-type New struct {
+type Unaccepted struct {
 	Place string `json:"place"`
 	First bool   `json:"first,omitempty"` // nothing was ever accepted there
 	// Twin is another place for which the same files were accepted: this is another clone of its
@@ -73,8 +73,8 @@ func changes(old, new []*dialect.Loaded, st *site) (out []Change) {
 		}
 	}
 	own := func(c Change) bool {
-		return st.pin == nil && c.Pos.File != "" && slices.ContainsFunc(st.sets, func(set *set) bool {
-			return slices.ContainsFunc(set.files, func(f file) bool { return f.own && f.Name == c.Pos.File })
+		return st.pin == nil && c.Pos.File != "" && slices.ContainsFunc(st.configs, func(of *config) bool {
+			return slices.ContainsFunc(of.files, func(f file) bool { return f.users && f.Name == c.Pos.File })
 		})
 	}
 	return slices.DeleteFunc(out, own)
@@ -207,7 +207,7 @@ func broad(r *obstat.Rule) bool {
 // chosen, by their texts: those of the suggestions that an agent's own prompt has
 // shown, or of obstat's offers. A broad rule is none of them: a script that the agent runs
 // can put a request of its own to the hook, and write the rule.
-func Accepts(news []New, texts []string) bool {
+func Accepts(news []Unaccepted, texts []string) bool {
 	n := 0
 	for _, nw := range news {
 		for _, c := range nw.Changes {

@@ -8,40 +8,53 @@ import (
 	"github.com/obstat/obstat/dialect/native"
 )
 
-// choose returns which of the sets of one place count: obstat's own file where
-// there is one, else the agent's own, else all of them; and, beside these, files that
-// say only how commands are confined.
-func (s *search) choose(sets []*set) []*set {
-	deciding := slices.DeleteFunc(slices.Clone(sets), (*set).aside)
-	chosen := s.deciding(deciding)
-	aside := slices.DeleteFunc(slices.Clone(sets), func(st *set) bool { return !st.aside() })
-	return append(slices.Clip(chosen), aside...)
+// Which files count is decided place by place, in these steps:
+//
+//  1. decisive: of the configurations in one directory, obstat's own file decides, else
+//     the agent's own, else all. With `obstat.json` and `.claude/settings.json` in /p,
+//     the first one does; without it, Claude Code hears the second and Codex both. An
+//     `obstat.json` that says only how commands are confined counts beside the others.
+//  2. load: each project's files are put in force. Where a person has accepted an older
+//     version, that stays in force beside them, and the strictest answer counts.
+//  3. loadUsers: `~/.claude/settings.json` decides where no project has a policy, and
+//     beside one it still denies. The administrator's files always deny.
+//  4. Where nothing was found, the built-in policy decides.
+//  5. enforceUntilAccepted: in a project that no person has accepted, the user's own
+//     policy binds as well, so that a cloned repository cannot allow anything.
+
+// decisive returns the configurations that count, of those at one place: obstat's own
+// where there is one, else the agent's own, else all of them; and, beside these, files
+// that say only how commands are confined.
+func (s *search) decisive(all []*config) []*config {
+	rules := slices.DeleteFunc(slices.Clone(all), (*config).onlyConfines)
+	confining := slices.DeleteFunc(slices.Clone(all), func(c *config) bool { return !c.onlyConfines() })
+	return append(slices.Clip(s.byOwner(rules)), confining...)
 }
 
-// deciding returns which of the sets of one place decide calls.
-func (s *search) deciding(sets []*set) []*set {
-	for _, who := range []string{"*", s.w.Agent} {
-		var own []*set
-		for _, st := range sets {
-			if who != "" && !s.w.Every && dialect.OwnedBy(st.d, who) {
-				own = append(own, st)
+// byOwner returns obstat's own configurations, else the agent's own, else all of them.
+func (s *search) byOwner(all []*config) []*config {
+	for _, owner := range []string{"*", s.w.Agent} {
+		var owned []*config
+		for _, c := range all {
+			if owner != "" && !s.w.Every && dialect.OwnedBy(c.d, owner) {
+				owned = append(owned, c)
 			}
 		}
-		if own != nil {
-			return own
+		if owned != nil {
+			return owned
 		}
 	}
-	return sets
+	return all
 }
 
-// load puts a site's policies in force: those on disk and, where they differ, the
+// load puts a project's policies in force: those on disk and, where they differ, the
 // accepted ones.
 func (s *search) load(st *site) {
 	same := st.pin != nil && !st.pinAt.Doubt && st.pin.holds(st)
-	chosen := s.choose(st.sets)
-	disk, errs := make([]*dialect.Loaded, len(chosen)), make([]error, len(chosen))
-	for i, set := range chosen {
-		disk[i], errs[i] = s.compile(set.d, set.files, s.w.Named.Options)
+	deciding := s.decisive(st.configs)
+	disk, errs := make([]*dialect.Loaded, len(deciding)), make([]error, len(deciding))
+	for i, c := range deciding {
+		disk[i], errs[i] = s.compile(c.d, c.files, s.w.Named.Options)
 	}
 	var old []*dialect.Loaded
 	if st.pin != nil && !same && !st.trusted {
@@ -56,20 +69,21 @@ func (s *search) load(st *site) {
 	if role == Inner {
 		why = "found below the project, or where the call leads; it only tightens"
 	}
-	for _, set := range st.sets {
-		switch i := slices.Index(chosen, set); {
+	for _, c := range st.configs {
+		switch i := slices.Index(deciding, c); {
 		case i < 0:
-			s.looked(set, st, false, accepted, chosen[0].d.Name()+" decides here")
+			s.looked(c, st, false, accepted, deciding[0].d.Name()+" decides here")
 		case errs[i] != nil:
-			s.looked(set, st, true, accepted, "cannot be loaded: "+firstLine(errs[i]))
+			s.looked(c, st, true, accepted, "cannot be loaded: "+firstLine(errs[i]))
 			s.broken(st.dir, errs[i], st.pin != nil && !st.trusted)
 		default:
-			s.looked(set, st, true, accepted, why)
-			s.out.Policies = append(s.out.Policies, &Policy{Loaded: disk[i], Role: role, Place: st.dir, Why: why, OnDisk: true, Accepted: accepted})
+			s.looked(c, st, true, accepted, why)
+			s.out.Policies = append(s.out.Policies, &Policy{Loaded: disk[i], Role: role, Place: st.dir, Why: why,
+				OnDisk: true, Accepted: accepted})
 		}
 	}
 	if !same && !st.trusted && (st.pin != nil || !accepted) {
-		s.bound(st, old, slices.DeleteFunc(disk, func(l *dialect.Loaded) bool { return l == nil }))
+		s.bindAccepted(st, old, slices.DeleteFunc(disk, func(l *dialect.Loaded) bool { return l == nil }))
 	}
 }
 
@@ -80,112 +94,122 @@ func alike(a, b []*dialect.Loaded) bool {
 	})
 }
 
-// bound puts the accepted policies of a site in force beside the files, which have
-// changed since, and lists the changes. Without a pin, or where the Programs of one
-// cannot be read any more, the place is seen as if for the first time.
-func (s *search) bound(st *site, old, disk []*dialect.Loaded) {
+// bindAccepted puts the accepted policies of a project in force beside the files, which
+// have changed since, and lists the changes. Without a pin, or where the Programs of one
+// cannot be read any more, the project counts as seen for the first time.
+func (s *search) bindAccepted(st *site, old, disk []*dialect.Loaded) {
 	for _, l := range old {
 		if l != nil {
-			s.out.Policies = append(s.out.Policies, &Policy{Loaded: l, Role: st.pinRole, Place: st.dir, Why: "accepted before the files changed", Accepted: true})
+			s.out.Policies = append(s.out.Policies, &Policy{Loaded: l, Role: st.pinRole, Place: st.dir,
+				Why: "accepted before the files changed", Accepted: true})
 		}
 		s.first = s.first || l == nil
 	}
-	own := func(o *site) bool { return o.pin != nil && !o.pinAt.Doubt && o.pinRole == Own }
-	s.first = s.first || st.base && !slices.ContainsFunc(s.out.sites, own)
-	old = slices.DeleteFunc(old, func(l *dialect.Loaded) bool { return l == nil || st.pinAt.Doubt }) // what is in doubt is accepted again
-	nw := New{Place: st.dir, First: st.pin == nil || st.pinAt.Doubt, Changes: changes(old, disk, st)}
-	if nw.First && s.w.Every {
-		nw.Twin = s.twin(st) // for who accepts it
+	pinned := func(o *site) bool { return o.pin != nil && !o.pinAt.Doubt && o.pinRole == Own }
+	s.first = s.first || st.base && !slices.ContainsFunc(s.out.sites, pinned)
+	// A doubtful pin is accepted again.
+	old = slices.DeleteFunc(old, func(l *dialect.Loaded) bool { return l == nil || st.pinAt.Doubt })
+	waits := Unaccepted{Place: st.dir, First: st.pin == nil || st.pinAt.Doubt, Changes: changes(old, disk, st)}
+	if waits.First && s.w.Every {
+		waits.Twin = s.twin(st) // shown with the question
 	}
-	s.out.New = append(s.out.New, nw)
+	s.out.New = append(s.out.New, waits)
 }
 
-// users puts the user's and the machine's own policies in force: beside a
-// project's for their denials, and in full where there is no project's. At first
-// sight of a project they are the accepted policies.
-func (s *search) users(covered bool) {
-	sets, err := s.sets("")
+// loadUsers puts the user's and the machine's own policies in force: in full where no
+// project has a policy, and else for their denials. Three examples, with
+// `Bash(rm *)` denied in ~/.claude/settings.json:
+//
+//	no project policy         the file decides
+//	/p/obstat.json            obstat's file decides in /p; `rm x` is denied all the same
+//	/p/.claude/settings.json  Claude Code's dialect has merged both files already
+func (s *search) loadUsers(hasProject bool) {
+	found, err := s.configs("")
 	if err != nil {
 		s.broken("", err, false)
 		return
 	}
-	var speak, own []*set
-	for _, st := range sets {
-		if st.speaks() {
-			speak = append(speak, st)
+	var all, users []*config
+	for _, c := range found {
+		if c.hasRules() {
+			all = append(all, c)
 		}
-		if mine := st.own(); mine.speaks() {
-			own = append(own, mine)
+		if u := c.usersFiles(); u.hasRules() {
+			users = append(users, u)
 		}
 	}
-	chosen := s.choose(speak)
-	for _, st := range speak {
-		accepted := len(st.own().files) == len(st.files)
-		switch counts := slices.Contains(chosen, st); {
-		case !covered && counts:
-			s.user(st, &Policy{Why: "the user's own; no project has a policy here", OnDisk: true, Accepted: accepted})
+	deciding := s.decisive(all)
+	for _, c := range all {
+		// A file that a project's settings lead to is not the user's: nobody accepted it.
+		accepted := len(c.usersFiles().files) == len(c.files)
+		decides, merged := slices.Contains(deciding, c), s.dialectInForce(c)
+		switch {
+		case !hasProject && decides:
+			s.enforce(c, &Policy{Why: "the user's own; no project has a policy here", OnDisk: true, Accepted: accepted})
 			s.first = s.first || !accepted
-		case covered && (s.beside(st) || counts && !s.inForce(st)):
-			s.user(st, &Policy{Role: User, Why: "the user's own; what it denies no project lifts", OnDisk: true, Accepted: accepted})
-		case covered && s.inForce(st): // it was read together with the project's
-		case st.managed().speaks():
-			s.user(st.managed(), &Policy{Role: User, Why: "the administrator's; what it denies nothing lifts", OnDisk: true, Accepted: true})
+		case hasProject && (s.deniesApart(c) || decides && !merged):
+			s.enforce(c, &Policy{Role: User, Why: "the user's own; what it denies no project lifts", OnDisk: true, Accepted: accepted})
+		case hasProject && merged: // it was read together with the project's
+		case c.adminFiles().hasRules():
+			s.enforce(c.adminFiles(), &Policy{Role: User, Why: "the administrator's; what it denies nothing lifts", OnDisk: true, Accepted: true})
 		default:
-			s.looked(st, nil, false, accepted, "another policy decides here")
+			s.looked(c, nil, false, accepted, "another policy decides here")
 		}
 	}
-	hasOwn := func(p *Policy) bool { return p.Role == Own && p.OnDisk && !p.aside() }
-	if !slices.ContainsFunc(s.out.Policies, hasOwn) && len(s.out.Broken) == 0 {
-		s.builtin(&Policy{Why: "no policy is found", OnDisk: true, Accepted: true})
+	onDisk := func(p *Policy) bool { return p.Role == Own && p.OnDisk && !p.aside() }
+	if !slices.ContainsFunc(s.out.Policies, onDisk) && len(s.out.Broken) == 0 {
+		s.enforceBuiltin(&Policy{Why: "no policy is found", OnDisk: true, Accepted: true})
 	}
 	if s.first {
-		s.firstSight(s.choose(own))
+		s.enforceUntilAccepted(s.decisive(users))
 	}
 }
 
-// firstSight puts the accepted policies of a project without a pin in force: the
-// user's own, or the built-in one.
-func (s *search) firstSight(own []*set) {
+// enforceUntilAccepted binds a project without a pin to the user's own policies, or to
+// the built-in one: what they would not allow, the project's files cannot.
+func (s *search) enforceUntilAccepted(users []*config) {
 	const why = "accepted as long as nobody has accepted the project's"
-	for _, st := range own {
-		s.user(st, &Policy{Why: "the user's own; " + why, Accepted: true})
+	for _, c := range users {
+		s.enforce(c, &Policy{Why: "the user's own; " + why, Accepted: true})
 	}
-	if !slices.ContainsFunc(own, func(st *set) bool { return !st.aside() }) {
-		s.builtin(&Policy{Why: why, Accepted: true})
+	if !slices.ContainsFunc(users, func(c *config) bool { return !c.onlyConfines() }) {
+		s.enforceBuiltin(&Policy{Why: why, Accepted: true})
 	}
 }
 
-// beside tells whether the denials of a user's set have to be asked for by
-// themselves though others count: those of obstat's own file everywhere, those of another
-// dialect where it is in force, unless the dialect looks after them itself.
-func (s *search) beside(set *set) bool {
-	inForce := s.inForce(set)
-	if set.d.Info().DenyWins && inForce {
+// deniesApart tells whether a user's configuration is asked for its denials beside the
+// policies in force, though others decide. `~/.config/obstat/obstat.json` is, everywhere.
+// A file of another dialect is where the project has one of that dialect too, as
+// `~/.codex/config.toml` beside `.codex/config.toml`: the project's file may override
+// the user's. Claude Code's is not: its dialect merges the two, and a deny wins.
+func (s *search) deniesApart(c *config) bool {
+	merged := s.dialectInForce(c)
+	if c.d.Info().DenyWins && merged {
 		return false
 	}
-	return inForce || dialect.OwnedBy(set.d, "*")
+	return merged || dialect.OwnedBy(c.d, "*")
 }
 
-// inForce tells whether a policy of the set's dialect is in force.
-func (s *search) inForce(set *set) bool {
-	return slices.ContainsFunc(s.out.Policies, func(p *Policy) bool { return p.Dialect.Name() == set.d.Name() })
+// dialectInForce tells whether a policy of the configuration's dialect is in force.
+func (s *search) dialectInForce(c *config) bool {
+	return slices.ContainsFunc(s.out.Policies, func(p *Policy) bool { return p.Dialect.Name() == c.d.Name() })
 }
 
-// user puts a set of the user's in force.
-func (s *search) user(st *set, p *Policy) {
-	l, err := s.compile(st.d, st.files, s.w.Named.Options)
+// enforce puts a configuration of the user's in force as the policy p.
+func (s *search) enforce(c *config, p *Policy) {
+	l, err := s.compile(c.d, c.files, s.w.Named.Options)
 	if err != nil {
-		s.looked(st, nil, true, p.Accepted, "cannot be loaded: "+firstLine(err))
+		s.looked(c, nil, true, p.Accepted, "cannot be loaded: "+firstLine(err))
 		s.broken("", err, false)
 		return
 	}
-	s.looked(st, nil, true, p.Accepted, p.Why)
+	s.looked(c, nil, true, p.Accepted, p.Why)
 	p.Loaded = l
 	s.out.Policies = append(s.out.Policies, p)
 }
 
-// builtin puts the built-in policy in force.
-func (s *search) builtin(p *Policy) {
+// enforceBuiltin puts the built-in policy in force as the policy p.
+func (s *search) enforceBuiltin(p *Policy) {
 	l, err := Builtin(s.w.Named.Options[dialect.FloorOption])
 	if err != nil {
 		s.broken("", err, false)
@@ -195,47 +219,49 @@ func (s *search) builtin(p *Policy) {
 	s.out.Policies = append(s.out.Policies, p)
 }
 
-// speaks tells whether a file of the set has something to say.
-func (st *set) speaks() bool {
-	return slices.ContainsFunc(st.files, func(f file) bool { return f.speaks })
+// hasRules tells whether a file of the configuration says something about permissions:
+// `{"model": "x"}` does not.
+func (c *config) hasRules() bool {
+	return slices.ContainsFunc(c.files, func(f file) bool { return f.hasRules })
 }
 
-// speaksHere tells whether a file of the project itself has something to say.
-func (st *set) speaksHere() bool {
-	return slices.ContainsFunc(st.files, func(f file) bool { return f.here && f.speaks })
+// hasProjectRules tells the same of the project's own files.
+func (c *config) hasProjectRules() bool {
+	return slices.ContainsFunc(c.files, func(f file) bool { return f.inProject && f.hasRules })
 }
 
-// aside tells whether the set's files say only how commands are confined.
-func (st *set) aside() bool {
-	return st.d.Name() == native.Name && !slices.ContainsFunc(st.files, func(f file) bool {
+// onlyConfines tells whether the files say only how commands are confined:
+// `confine: {network: off}`.
+func (c *config) onlyConfines() bool {
+	return c.d.Name() == native.Name && !slices.ContainsFunc(c.files, func(f file) bool {
 		return f.err != nil || !native.OnlyConfines(&f.File)
 	})
 }
 
-// besides returns the set without the user's rules where the project's own file says only how
-// commands are confined: another policy decides there.
-func (st *set) besides() *set {
-	here := st.only(func(f *file) bool { return f.here })
-	if !here.aside() {
-		return st
+// counting returns the configuration without the user's rules where the project's own
+// file says only how commands are confined: another policy decides there.
+func (c *config) counting() *config {
+	project := c.only(func(f *file) bool { return f.inProject })
+	if !project.onlyConfines() {
+		return c
 	}
-	return st.only(func(f *file) bool { return f.err == nil && native.OnlyConfines(&f.File) })
+	return c.only(func(f *file) bool { return f.err == nil && native.OnlyConfines(&f.File) })
 }
 
-// own returns the set's files that are the user's or the machine's own.
-func (st *set) own() *set { return st.only(func(f *file) bool { return f.own }) }
+// usersFiles returns the configuration with the user's and the machine's own files alone.
+func (c *config) usersFiles() *config { return c.only(func(f *file) bool { return f.users }) }
 
-// managed returns the set's files that are the administrator's.
-func (st *set) managed() *set {
-	return st.only(func(f *file) bool { return f.own && f.Layer == dialect.LayerManaged })
+// adminFiles returns the configuration with the administrator's files alone.
+func (c *config) adminFiles() *config {
+	return c.only(func(f *file) bool { return f.users && f.Layer == dialect.LayerManaged })
 }
 
-// only returns the set with some of its files.
-func (st *set) only(these func(*file) bool) *set {
-	out := &set{d: st.d}
-	for i := range st.files {
-		if these(&st.files[i]) {
-			out.files = append(out.files, st.files[i])
+// only returns the configuration with some of its files.
+func (c *config) only(keep func(*file) bool) *config {
+	out := &config{d: c.d}
+	for i := range c.files {
+		if keep(&c.files[i]) {
+			out.files = append(out.files, c.files[i])
 		}
 	}
 	return out
@@ -257,15 +283,16 @@ func (s *search) compile(d dialect.Dialect, files []file, options map[string]str
 	return dialect.Load(d, in)
 }
 
-// looked notes the files of a set, each once for a dialect.
-func (s *search) looked(st *set, at *site, inForce, accepted bool, why string) {
+// looked notes the files of a configuration, each once for a dialect.
+func (s *search) looked(c *config, at *site, inForce, accepted bool, why string) {
 	place := ""
 	if at != nil {
 		place = at.dir
 	}
-	for i := range st.files {
-		f := &st.files[i]
-		l := Looked{Name: f.Name, Layer: f.Layer, Dialect: st.d.Name(), Place: place, InForce: inForce, Why: why, Accepted: accepted || f.own}
+	for i := range c.files {
+		f := &c.files[i]
+		l := Looked{Name: f.Name, Layer: f.Layer, Dialect: c.d.Name(), Place: place, InForce: inForce, Why: why,
+			Accepted: accepted || f.users}
 		have := slices.IndexFunc(s.out.Looked, func(o Looked) bool { return o.Name == l.Name && o.Dialect == l.Dialect })
 		switch {
 		case have < 0:

@@ -12,7 +12,7 @@ import (
 // had. It counts as long as the files are those that were accepted, byte for byte. A
 // second clone is another repository, and has to be accepted.
 func (s *search) carried(st *site) *Pin {
-	if st.sets == nil || s.pins.idx == nil {
+	if st.configs == nil || s.pins.idx == nil {
 		return nil
 	}
 	for _, place := range worktrees(st.key) {
@@ -37,7 +37,7 @@ func (s *search) carried(st *site) *Pin {
 
 // twin returns another place for which the same files were accepted, "" for none.
 func (s *search) twin(st *site) string {
-	if s.pins == nil || s.pins.idx == nil || len(st.sets) == 0 {
+	if s.pins == nil || s.pins.idx == nil || len(st.configs) == 0 {
 		return ""
 	}
 	var places []string

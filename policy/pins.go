@@ -96,10 +96,10 @@ func (st *site) pinName(name string) string {
 
 // pinFiles returns the files of the site as a pin has them, each once.
 func (st *site) pinFiles() (out []PinFile) {
-	for _, set := range st.sets {
-		for i := range set.files {
-			f := &set.files[i]
-			p := PinFile{st.pinName(f.Name), f.Layer, digest(f), f.own}
+	for _, c := range st.configs {
+		for i := range c.files {
+			f := &c.files[i]
+			p := PinFile{st.pinName(f.Name), f.Layer, digest(f), f.users}
 			if !slices.ContainsFunc(out, func(o PinFile) bool { return o.Name == p.Name }) {
 				out = append(out, p)
 			}
@@ -158,18 +158,18 @@ func (s *search) fromPin(p *PinPolicy, d dialect.Dialect) (*dialect.Loaded, erro
 // pinned returns the accepted policies of a site that count for the agent; nil for
 // one that cannot be read any more.
 func (s *search) pinned(st *site) (out []*dialect.Loaded) {
-	var sets []*set
-	from := map[*set]*PinPolicy{}
+	var all []*config
+	from := map[*config]*PinPolicy{}
 	for i := range st.pin.Policies {
 		p := &st.pin.Policies[i]
 		d, err := named(s.list, p.Dialect)
 		if err != nil {
 			return []*dialect.Loaded{nil}
 		}
-		one := &set{d: d}
-		sets, from[one] = append(sets, one), p
+		one := &config{d: d}
+		all, from[one] = append(all, one), p
 	}
-	for _, one := range s.choose(sets) {
+	for _, one := range s.decisive(all) {
 		l, err := s.fromPin(from[one], one.d)
 		if err != nil {
 			out = append(out, nil)
@@ -231,14 +231,14 @@ func (s *search) makePin(st *site) (*Pin, error) {
 	}
 	pin := &Pin{Place: st.key, Inode: identity(st.key), Files: st.pinFiles(), Who: s.Who}
 	size := 0
-	for _, set := range st.sets {
-		l, err := s.compile(set.d, set.files, nil)
+	for _, c := range st.configs {
+		l, err := s.compile(c.d, c.files, nil)
 		if err != nil {
 			return nil, err
 		}
-		p := PinPolicy{Dialect: set.d.Name()}
-		for i := range set.files {
-			p.Files = append(p.Files, st.pinName(set.files[i].Name))
+		p := PinPolicy{Dialect: c.d.Name()}
+		for i := range c.files {
+			p.Files = append(p.Files, st.pinName(c.files[i].Name))
 		}
 		if p.Program, err = pack(l.Program); err != nil {
 			return nil, err
@@ -258,11 +258,11 @@ func (s *search) unchanged(st *site) error {
 		return nil // nothing of it is there
 	}
 	s.memo, s.have, s.glob = map[string]*content{}, map[string]bool{}, map[string][]string{}
-	sets, err := s.here(st.dir)
+	configs, err := s.projectConfigs(st.dir)
 	if err != nil {
 		return err
 	}
-	now := &site{dir: st.dir, key: st.key, sets: sets}
+	now := &site{dir: st.dir, key: st.key, configs: configs}
 	if !slices.Equal(now.pinFiles(), st.pinFiles()) {
 		return ErrChanged
 	}

@@ -156,7 +156,7 @@ type InForce struct {
 	Broken   []Broken
 	Looked   []Looked
 	// New lists the rules on disk that wait for a person to accept them.
-	New []New
+	New []Unaccepted
 	// Pins says in words whether pins count here, and why not.
 	Pins string
 	// Pinned: changing a file cannot loosen the answers here.

@@ -52,8 +52,9 @@ type site struct {
 	dir  string // as the call names it
 	key  string // links resolved
 	base bool   // of the agent's own project
-	sets []*set // the files on disk
-	role Role   // of those
+	// configs are the files on disk, and role is theirs.
+	configs []*config
+	role    Role
 
 	pin      *Pin // nil: nothing was accepted
 	pinAt    pinEntry
@@ -62,8 +63,9 @@ type site struct {
 	replaced bool // a link leads away from the directory that was accepted, and its files are gone
 }
 
-// A set is the files that one dialect reads together.
-type set struct {
+// A config is the files that one dialect reads together, such as
+// `.claude/settings.json` and `~/.claude/settings.json`.
+type config struct {
 	d     dialect.Dialect
 	files []file
 }
@@ -71,15 +73,15 @@ type set struct {
 // A file is a configuration file that exists.
 type file struct {
 	dialect.File
-	own    bool // the user's or the machine's own
-	here   bool // it lies in the site's directory
-	speaks bool // it has something to say about permissions
-	err    error
+	users     bool // the user's or the machine's own
+	inProject bool // it lies in the site's directory
+	hasRules  bool // it says something about permissions
+	err       error
 }
 
 // find collects the policies in force where no file is named.
 func (s *search) find() {
-	covered := false // by a project on disk
+	hasProject := false // on disk
 	var sites []*site
 	calls := slices.Concat(s.w.Roots, []string{s.w.Dir})
 	if s.serves() {
@@ -100,7 +102,7 @@ func (s *search) find() {
 		}
 	}
 	for _, st := range sites {
-		if covered = covered || st.base && st.sets != nil; st.base {
+		if hasProject = hasProject || st.base && st.configs != nil; st.base {
 			s.out.sites = append(s.out.sites, st)
 		}
 	}
@@ -113,12 +115,12 @@ func (s *search) find() {
 		s.out.home = s.repository(cmp.Or(starts...))
 	}
 	for _, st := range sites {
-		if !covered {
+		if !hasProject {
 			st.role = Inner // of a place that the call has chosen
 		}
 		s.load(st)
 	}
-	s.users(covered)
+	s.loadUsers(hasProject)
 }
 
 // starts returns the directories to look from, the agent's own project first, and
@@ -179,7 +181,7 @@ func merge(sites, chain []*site, base, tighten bool) []*site {
 	outer, pinned := tighten, tighten
 	for _, st := range chain {
 		st.base, st.role, st.pinRole = base, Inner, Inner
-		if st.sets != nil && !outer {
+		if st.configs != nil && !outer {
 			outer, st.role = true, Own
 		}
 		if st.pin != nil && !pinned {
@@ -236,10 +238,10 @@ func (s *search) at(dir string, linked bool) (*site, error) {
 			return nil, obstat.Errors{dialect.IOError(dir, err)}
 		}
 	}
-	if st.sets, err = s.here(dir); err != nil {
+	if st.configs, err = s.projectConfigs(dir); err != nil {
 		return nil, err
 	}
-	if s.accepted(st); st.sets == nil && st.pin == nil {
+	if s.accepted(st); st.configs == nil && st.pin == nil {
 		return nil, nil
 	}
 	return st, nil
@@ -258,20 +260,20 @@ func (s *search) replaced(dir string) []*site {
 	return []*site{st}
 }
 
-// here returns the sets of a directory whose own files have something to say.
-func (s *search) here(dir string) (out []*set, err error) {
-	sets, err := s.sets(dir)
-	for _, st := range sets {
-		if st.speaksHere() {
-			out = append(out, st.besides())
+// projectConfigs returns the configurations of a directory whose own files have rules.
+func (s *search) projectConfigs(dir string) (out []*config, err error) {
+	found, err := s.configs(dir)
+	for _, c := range found {
+		if c.hasProjectRules() {
+			out = append(out, c.counting())
 		}
 	}
 	return out, err
 }
 
-// sets reads the files that the dialects know for a directory, "" for the user's
+// configs reads the files that the dialects know for a directory, "" for the user's
 // and the machine's alone.
-func (s *search) sets(dir string) (out []*set, err error) {
+func (s *search) configs(dir string) (out []*config, err error) {
 	where := &dialect.Where{Dir: dir, Home: s.w.Home, Machine: s.Machine, Getenv: s.w.Getenv, List: s.names}
 	for _, d := range s.list {
 		if dir != "" && !s.candidate(d, dir) {
@@ -281,11 +283,11 @@ func (s *search) sets(dir string) (out []*set, err error) {
 		if err != nil {
 			return nil, err
 		}
-		byName := map[string]*set{}
+		byName := map[string]*config{}
 		for i := range places {
 			for _, f := range s.files(d, dir, &places[i]) {
 				if byName[places[i].Set] == nil {
-					byName[places[i].Set] = &set{d: d}
+					byName[places[i].Set] = &config{d: d}
 					out = append(out, byName[places[i].Set])
 				}
 				byName[places[i].Set].files = append(byName[places[i].Set].files, f)
@@ -361,10 +363,10 @@ func (s *search) files(d dialect.Dialect, dir string, p *dialect.Place) (out []f
 		}
 		f := file{File: dialect.File{Name: name, Layer: p.Layer, Data: c.data}, err: c.err}
 		project := p.Layer == dialect.LayerProject || p.Layer == dialect.LayerLocal
-		f.own = !project && s.foreign == "" && (p.Env == "" || s.usersOwn(p.Env)) && !s.inProject(dir, name)
-		f.here = project
-		if f.speaks = f.err != nil; f.err == nil {
-			f.speaks = dialect.Speaks(d, &f.File)
+		f.users = !project && s.foreign == "" && (p.Env == "" || s.usersOwn(p.Env)) && !s.inProject(dir, name)
+		f.inProject = project
+		if f.hasRules = f.err != nil; f.err == nil {
+			f.hasRules = dialect.Speaks(d, &f.File)
 		}
 		out = append(out, f)
 	}

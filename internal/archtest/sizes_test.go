@@ -20,7 +20,6 @@ const (
 
 // branchy names the functions (package and name) that still have more branches.
 var branchy = map[string]bool{
-	"approval sensible":                  true,
 	"internal/format/textedit plainSafe": true,
 	"internal/format/yamlx content":      true,
 	"shell printsIDs":                    true,

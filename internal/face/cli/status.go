@@ -42,11 +42,11 @@ type statusJSON struct {
 	// InForce are all policies that decide, Looked the files that exist and were
 	// looked at, New the rules that wait to be accepted; Pins says whether that
 	// matters.
-	InForce []inForceJSON   `json:"in_force"`
-	Looked  []policy.Looked `json:"looked"`
-	New     []policy.New    `json:"new"`
-	Pins    string          `json:"pins"`
-	Store   *storeJSON      `json:"store,omitempty"`
+	InForce []inForceJSON       `json:"in_force"`
+	Looked  []policy.Looked     `json:"looked"`
+	New     []policy.Unaccepted `json:"new"`
+	Pins    string              `json:"pins"`
+	Store   *storeJSON          `json:"store,omitempty"`
 	// Confined are the commands that run confined in the background.
 	Confined []confine.Kept `json:"confined,omitempty"`
 }
@@ -81,7 +81,7 @@ type lastPolicyJSON struct {
 }
 
 func (o *statusOptions) run(ctx context.Context, _ []string) error {
-	out := statusJSON{V: 1, InForce: []inForceJSON{}, Looked: []policy.Looked{}, New: []policy.New{}}
+	out := statusJSON{V: 1, InForce: []inForceJSON{}, Looked: []policy.Looked{}, New: []policy.Unaccepted{}}
 	code := ExitOK
 	p, err := o.find(&o.Policy)
 	if err == nil {
@@ -220,9 +220,9 @@ func newTrust(f *Factory) *cobra.Command {
 
 // trustJSON is the output of `obstat trust --json`.
 type trustJSON struct {
-	V        int          `json:"v"`
-	New      []policy.New `json:"new"`
-	Accepted bool         `json:"accepted"`
+	V        int                 `json:"v"`
+	New      []policy.Unaccepted `json:"new"`
+	Accepted bool                `json:"accepted"`
 }
 
 func (o *trustOptions) run(ctx context.Context, args []string) error {
@@ -279,7 +279,7 @@ func (o *trustOptions) acceptNew(ctx context.Context, w *policy.Where) error {
 			if _, err := os.Stat(w.Dir); err != nil {
 				return err // a name that is mistyped
 			}
-			return o.show(trustJSON{1, []policy.New{}, true}, func(s *screen) {
+			return o.show(trustJSON{1, []policy.Unaccepted{}, true}, func(s *screen) {
 				s.printf("nothing is new here%s\n", map[bool]string{false: ": pins are " + found.Pins}[found.Pins == "on"])
 			})
 		}
@@ -314,7 +314,7 @@ func (o *trustOptions) ask(found *policy.InForce, dir string) (*person.Who, erro
 
 // news writes the rules that wait to be accepted, one a line, and all of them: a yes
 // accepts the last one, too.
-func (s *screen) news(news []policy.New) {
+func (s *screen) news(news []policy.Unaccepted) {
 	for _, nw := range news {
 		what := "has changed since it was accepted"
 		if nw.First {
