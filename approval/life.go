@@ -163,6 +163,15 @@ func (c *Claiming) by() string {
 	return c.By + " " + c.Key
 }
 
+// repeats tells whether the caller has claimed the request before, with the same key, and
+// its lease still runs.
+func (c *Claiming) repeats(r *Request, now time.Time) bool {
+	if c.Key == "" || r.State != Claimed || c.Digest != "" && c.Digest != r.Digest {
+		return false
+	}
+	return r.Claim.By == c.by() && now.Before(r.Claim.Until)
+}
+
 // errAgain: the caller has claimed it before.
 var errAgain = errors.New("claimed before by the same caller")
 
@@ -175,7 +184,7 @@ func (b *Broker) Claim(ctx context.Context, id string, c Claiming) (*Request, er
 	_, err := b.change(ctx, id, func(r *Request) (*Request, *Grant, error) {
 		now := b.now()
 		switch {
-		case c.Key != "" && r.State == Claimed && r.Claim.By == c.by() && now.Before(r.Claim.Until) && (c.Digest == "" || c.Digest == r.Digest):
+		case c.repeats(r, now):
 			whole = r.with(Approved, r.Answers) // the answer to the first claim was lost
 			return nil, nil, errAgain
 		case r.State != Approved:

@@ -98,12 +98,17 @@ func (p *passage) earlier(ctx context.Context) *approval.Request {
 			if state == approval.Approved {
 				until = r.ClaimBy
 			}
-			if c := &r.Call; r.Digest == p.digest && c.Agent == p.call.Agent && c.User == p.call.User && c.Dir == p.call.Dir && c.Channel == p.call.Channel && now.Before(until) {
+			if r.Digest == p.digest && sameAsker(&r.Call, p.call) && now.Before(until) {
 				return r
 			}
 		}
 	}
 	return nil
+}
+
+// sameAsker tells whether two calls come from the same agent and user, in the same place.
+func sameAsker(a, b *obstat.Call) bool {
+	return a.Agent == b.Agent && a.User == b.User && a.Dir == b.Dir && a.Channel == b.Channel
 }
 
 // inquire settles a call that asks without a human, by a grant or because

@@ -102,7 +102,8 @@ func (f *Files) InForce(c *obstat.Call) (*policy.InForce, error) {
 	defer f.mu.Unlock()
 	ahead := f.ahead
 	f.ahead = false
-	if k := f.last.kept; k != nil && f.last.dir == c.Dir && slices.Equal(f.last.roots, c.Roots) && k.latest != nil && (ahead || !k.latest.Changed()) {
+	samePlace := f.last.dir == c.Dir && slices.Equal(f.last.roots, c.Roots)
+	if k := f.last.kept; samePlace && k != nil && k.latest != nil && (ahead || !k.latest.Changed()) {
 		return k.latest, k.err
 	}
 	w := f.where(c)

@@ -214,9 +214,7 @@ func scanCommands(s string, out []span) []span {
 	return out
 }
 
-func blank(c byte) bool {
-	return c == ' ' || c == '\t' || c == '"' || c == '\'' || c == ',' || c == '['
-}
+func blank(c byte) bool { return strings.IndexByte(" \t\"',[", c) >= 0 }
 
 // value adds the value behind a short flag.
 func (r *flagRule) value(s string, from int, out []span) []span {

@@ -62,7 +62,8 @@ type Query struct {
 // Matches tells whether q wants r; Limit is not looked at.
 func (q *Query) Matches(r *Record) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
-	return r.Seq > q.After && (q.Since.IsZero() || !r.Time.Before(q.Since)) && (q.Until.IsZero() || r.Time.Before(q.Until)) &&
+	inTime := (q.Since.IsZero() || !r.Time.Before(q.Since)) && (q.Until.IsZero() || r.Time.Before(q.Until))
+	return inTime && r.Seq > q.After &&
 		is(string(q.Kind), string(r.Kind)) && is(q.Agent, r.Agent) && is(q.Session, r.Session) && is(q.Tool, r.Tool) &&
 		is(q.Verdict, r.Verdict) && is(q.Rule, r.Rule)
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -188,7 +189,8 @@ func (w *walker) pair(src string) (name string) {
 	w.begin(s, src)
 	for s.Next(); s.Next() == jsonx.Key; {
 		key := strings.ToLower(src[s.Start:s.End])
-		if s.Value() == jsonx.Str && (key == `"name"` || key == `"key"` || key == `"header"` || key == `"variable"`) && w.rules.name(s.Text) == strong {
+		names := slices.Contains([]string{`"name"`, `"key"`, `"header"`, `"variable"`}, key)
+		if s.Value() == jsonx.Str && names && w.rules.name(s.Text) == strong {
 			name = strings.Clone(s.Text) // objects within this one are read with the same scanner
 		}
 	}

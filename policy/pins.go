@@ -199,7 +199,8 @@ func (f *Finder) Pin(ctx context.Context, in *InForce, w *Where, by string) erro
 		if err != nil {
 			return err
 		}
-		if st.pin == nil && st.pinAt == (pinEntry{}) && len(pin.Files) == 0 || st.pin != nil && !st.pinAt.Doubt && slices.Equal(st.pin.Files, pin.Files) {
+		nothing := st.pin == nil && st.pinAt == (pinEntry{}) && len(pin.Files) == 0
+		if nothing || st.pin != nil && !st.pinAt.Doubt && slices.Equal(st.pin.Files, pin.Files) {
 			continue // there is nothing new
 		}
 		if err := s.pins.put(ctx, pin, by, fmt.Sprintf("accepted the policy of %s", st.key), st.pinAt, func() error { return s.unchanged(st) }); err != nil {

@@ -221,8 +221,9 @@ func columns(b []byte, r *ledger.Record, at int64) []byte {
 // one.
 const (
 	separator = "\x1f"
-	linesSQL  = "SELECT cast(seq || ' ' || time || ' ' || at || '" + separator + "' || kind || '" + separator + "' || agent || '" + separator + "' || session || '" +
-		separator + "' || tool || '" + separator + "' || verdict || '" + separator + "' || rule AS BLOB) FROM records ORDER BY seq"
+	linesSQL  = "SELECT cast(seq || ' ' || time || ' ' || at" + and + "kind" + and + "agent" + and + "session" + and + "tool" +
+		and + "verdict" + and + "rule AS BLOB) FROM records ORDER BY seq"
+	and = " || '" + separator + "' || "
 )
 
 // Verify verifies the ledger file, also against the last record that is indexed,
