@@ -132,7 +132,8 @@ func TestBuiltin(t *testing.T) {
 	for text, want := range map[string]obstat.Verdict{
 		"ls": obstat.Allow, "cat go.mod | head -3": obstat.Allow, "git log --oneline": obstat.Allow, "Read file_path=/p/main.go": obstat.Allow,
 		"Grep pattern=TODO": obstat.Allow, "Write file_path=/p/main.go": obstat.Allow, "echo x > f": obstat.Allow, "git commit -m x": obstat.Allow,
-		"cat /etc/passwd": obstat.Allow, "cat out/passwd": obstat.Allow, "cat ../x": obstat.Allow, "ls /home/u/other": obstat.Allow, "cat /etc/shadow": obstat.Ask,
+		"cat /etc/passwd": obstat.Allow, "cat out/passwd": obstat.Allow, "cat ../x": obstat.Allow, "ls /home/u/other": obstat.Allow, "cat /etc/shadow": obstat.Ask, "printenv": obstat.Ask, "echo $GITHUB_TOKEN": obstat.Ask,
+		"jq -n env": obstat.Ask, "echo $HOME": obstat.Allow,
 		"cat ~/.ssh/id_rsa": obstat.Ask, "grep -r x ~": obstat.Ask, "echo x > /tmp/x": obstat.Allow, "rm /tmp/x": obstat.Ask, "echo x > /home/u/x": obstat.Ask, "docker ps -a": obstat.Allow, "docker rm x": obstat.Ask,
 		"cat .env": obstat.Ask, "cat $X": obstat.Ask, "ls; rm -rf /": obstat.Ask,
 		"curl https://example.com": obstat.Ask, "make": obstat.Ask, "npm test": obstat.Ask, "cat 'x": obstat.Ask, "Read file_path=/etc/passwd": obstat.Allow, "Read file_path=/etc/shadow": obstat.Ask, "Read file_path=/p/.env": obstat.Ask,

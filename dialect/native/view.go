@@ -290,6 +290,9 @@ func (w *callWalk) files(e *effect.Effect, by []obstat.Subject) {
 	}
 	set := e.Target()
 	if set.IsZero() {
+		if e.Secret { // no file: `printenv`, `echo $GITHUB_TOKEN`
+			by = append(by, obstat.Subject{Field: fieldPlace, Text: placeSecrets})
+		}
 		w.ask(verb, by...)
 		return
 	}
