@@ -19,11 +19,70 @@ func (t *table) glob(p string, m *matches) {
 	if last.literal && !g.anywhere {
 		return // lookup finds it
 	}
-	for i := range t.rows {
+	want := last.ends()
+	if last.generic && len(g.segs) > 1 && g.segs[len(g.segs)-2].literal {
+		want.put(parentAt, lastByte(g.segs[len(g.segs)-2].text))
+	}
+	for i := range t.ends {
+		if e := &t.ends[i]; !g.anywhere && (e.value^want.value)&e.mask&want.mask != 0 {
+			continue
+		}
 		if r := &t.rows[i]; g.near(r) && g.reached(r) {
 			m.add(r)
 		}
 	}
+}
+
+// nameEnds holds bytes at the ends of a row's last name and the last byte of the name before;
+// mask has those that are known, not a *. They lie together, so that a search is soon through.
+type nameEnds struct{ value, mask uint32 }
+
+// The places of the bytes.
+const (
+	firstAt  = 0
+	lastAt   = 8
+	beforeAt = 16 // the byte before the last
+	parentAt = 24
+)
+
+func (e *nameEnds) put(at int, b byte) {
+	if b != '*' {
+		e.value |= uint32(b) << at
+		e.mask |= 0xff << at
+	}
+}
+
+// putLast puts the last two bytes of a name.
+func (e *nameEnds) putLast(name string) {
+	n := len(name)
+	if e.put(lastAt, name[n-1]); n > 1 && name[n-1] != '*' {
+		e.put(beforeAt, name[n-2])
+	}
+}
+
+func lastByte(s string) byte {
+	if s == "" {
+		return 0
+	}
+	return s[len(s)-1]
+}
+
+func (r *row) ends() (e nameEnds) {
+	e.put(firstAt, r.name()[0])
+	e.putLast(r.name())
+	e.put(parentAt, lastByte(r.pat[:max(int(r.last)-1, 0)]))
+	return e
+}
+
+// ends returns the bytes that a name has to begin and end with.
+func (g *globSeg) ends() (e nameEnds) {
+	if g.prefix != "" && !g.generic {
+		e.put(firstAt, g.prefix[0])
+	}
+	if g.suffix != "" && !g.generic {
+		e.putLast(g.suffix)
+	}
+	return e
 }
 
 // globbing is one search.
@@ -44,6 +103,9 @@ func (g *globbing) near(r *row) bool {
 		return r.is(rowStar) || r.name() == last.text
 	}
 	name := r.name()
+	if name[0] == '.' && last.prefix == "" {
+		return false // a wildcard does not stand for a leading dot
+	}
 	head, tail := name, name
 	if r.is(rowStar) {
 		if i := strings.IndexByte(name, '*'); i >= 0 {
@@ -78,14 +140,14 @@ func (g *globbing) reached(r *row) bool {
 	return false
 }
 
-// reachedAt compares the segments of a row's pattern, from the last, with those of the shell pattern.
+// reachedAt compares the segments of a row's pattern with those of the shell pattern.
 func reachedAt(pat string, globs []globSeg) bool {
-	for k := len(globs) - 1; k >= 0; k-- {
-		cut := strings.LastIndexByte(pat, '/')
-		if !globs[k].reaches(pat[cut+1:], len(globs) > 1) {
+	for k := range globs {
+		var seg string
+		seg, pat, _ = strings.Cut(pat, "/")
+		if !globs[k].reaches(seg, len(globs) > 1) {
 			return false
 		}
-		pat = pat[:max(cut, 0)]
 	}
 	return true
 }

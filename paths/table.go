@@ -34,6 +34,7 @@ type Entry struct {
 // found by hash or by letter through chains of two-byte numbers.
 type table struct {
 	rows    []row
+	ends    []nameEnds  // of the rows
 	slots   []uint16    // row plus one, by hash of the pattern's last segment, if that has no *
 	lengths [256]uint64 // of those segments, by first byte: most names need no look-up
 	first   [256]uint16 // rows with a *, by the first byte before it,
@@ -178,9 +179,10 @@ func (t *table) index() {
 	for size < 2*len(t.rows) {
 		size *= 2
 	}
-	t.slots = make([]uint16, size)
+	t.slots, t.ends = make([]uint16, size), make([]nameEnds, len(t.rows))
 	for i := len(t.rows) - 1; i >= 0; i-- {
 		r := &t.rows[i]
+		t.ends[i] = r.ends()
 		chain := t.chain(r)
 		r.next, *chain = *chain, uint16(i+1)
 	}
