@@ -17,13 +17,14 @@ type Confined struct {
 
 // Confine returns the decision of a call that runs confined, by the changed input, in place of one
 // that asks only because part of the call cannot be known. A call that is allowed anyway is
-// confined as well. Any other decision is returned as it is.
+// confined as well. Any other decision is returned as it is. A safety ask about what cannot be seen, as of a script
+// that speaks of the agent's settings, is one of them: the run cannot write there.
 func (d Decision) Confine(c *Confined, input json.RawMessage) Decision {
 	if d.Verdict == Allow {
 		d.Confined, d.Input = c, input
 		return d
 	}
-	if d.Verdict != Ask || !d.OnlyUnknown || d.Safety || len(d.Faults) > 0 || d.Input != nil {
+	if d.Verdict != Ask || !d.OnlyUnknown || len(d.Faults) > 0 || d.Input != nil {
 		return d
 	}
 	note := "runs confined at level " + c.Level + " to what the policy allows"

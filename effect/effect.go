@@ -11,6 +11,7 @@
 package effect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/effect/internal/word"
@@ -154,8 +155,9 @@ func (a *Analysis) Given(i int) bool {
 }
 
 // Unknown reports whether not all that command i does can be looked into: a program that the
-// knowledge base does not have, one of which a part is known only at run time, or one that runs
-// code, such as `make`; the hooks of `git commit` are beside its own work.
+// knowledge base does not have, one of which a part is known only at run time, one that runs
+// code, such as `make`, or one that fetches packages from hosts that its settings name, such as
+// `go mod download`. The hooks of `git commit` are beside its own work.
 func (a *Analysis) Unknown(i int) bool {
 	c := &a.Commands[i]
 	if c.Program == "" || !c.Catalogued || !c.Known {
@@ -167,12 +169,21 @@ func (a *Analysis) Unknown(i int) bool {
 		}
 	}
 	for j := range a.Effects {
-		if e := &a.Effects[j]; e.Command == i && e.Kind == Code && !e.Harmless && !e.Tags.Has(Hooks) {
+		e := &a.Effects[j]
+		code := e.Kind == Code && !e.Tags.Has(Hooks)
+		if e.Command == i && !e.Harmless && (code || e.fetches()) {
 			return true
 		}
 	}
 	return false
 }
+
+// Fetches reports whether a command fetches packages from hosts that its settings name: `npm ci`.
+func (a *Analysis) Fetches() bool {
+	return slices.ContainsFunc(a.Effects, func(e Effect) bool { return e.fetches() && !e.Harmless })
+}
+
+func (e *Effect) fetches() bool { return e.Kind == Connect && e.Tags.Has(Fetch) }
 
 // Departs reports whether command i is known to do more than a confined run can hold: it connects
 // to more than the registries of packages, or changes the machine.
@@ -182,7 +193,7 @@ func (a *Analysis) Departs(i int) bool {
 		if e.Command != i || e.Harmless {
 			continue
 		}
-		if e.Kind == System || e.Kind == Connect && !e.Tags.Has(Fetch) {
+		if e.Kind == System || e.Kind == Connect && !e.fetches() {
 			return true
 		}
 	}

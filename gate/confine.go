@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -63,14 +64,17 @@ func (j *judged) wish() native.Confine {
 }
 
 // confine lets a call run confined that would ask only because it cannot be known, where the policy
-// wants that; with `confine: always`, one that is allowed as well. Where it cannot be, the call asks, and the
-// note says why.
+// wants that; with `confine: always`, one that is allowed as well, and one that is allowed to fetch packages in
+// any case: which hosts those are, a file of the project may say. Where it cannot be, the call asks, and the note
+// says why.
 func (g *Gate) confine(ctx context.Context, c *obstat.Call, j *judged, digest string) obstat.Decision {
 	d := j.Decision
 	wish := j.wish()
 	unknown := d.Verdict == obstat.Ask && d.OnlyUnknown && wish.Code
-	always := d.Verdict == obstat.Allow && wish.Always && d.Input == nil && runsCommand(c)
-	if g.opts.Confine == nil || !unknown && !always {
+	held := d.Verdict == obstat.Allow && d.Input == nil && runsCommand(c)
+	always := held && wish.Always
+	fetches := held && wish.Code && j.world.Analysis(c).Fetches()
+	if !unknown && !always && !fetches || g.opts.Confine == nil && !fetches {
 		return d
 	}
 	out, err := g.confined(ctx, c, j, wish, digest)
@@ -78,9 +82,13 @@ func (g *Gate) confine(ctx context.Context, c *obstat.Call, j *judged, digest st
 		return out
 	}
 	note := "it cannot run confined: " + err.Error()
-	if always {
+	why := "the policy confines every command, and "
+	if fetches {
+		why = "it fetches packages, and "
+	}
+	if always || fetches {
 		return obstat.Decision{Verdict: obstat.Ask, By: obstat.By{Kind: obstat.ByGuard}, Stage: obstat.StageConfined,
-			Tool: d.Tool, Mode: d.Mode, Note: "the policy confines every command, and " + note}
+			Tool: d.Tool, Mode: d.Mode, Note: why + note}
 	}
 	if d.Note == "" && d.Rule == nil {
 		note = "part of it cannot be known, and " + note
@@ -100,6 +108,9 @@ func (g *Gate) confined(ctx context.Context, c *obstat.Call, j *judged, wish nat
 	d := j.Decision
 	if !runsCommand(c) {
 		return d, fmt.Errorf("%s is no command", c.Tool)
+	}
+	if g.opts.Confine == nil {
+		return d, errors.New("here commands are only judged")
 	}
 	if not := g.opts.Confine.Not; not != nil {
 		if why := not(c, &d); why != "" {

@@ -173,7 +173,8 @@ deny: [read secrets]
 // TestConfinedAnswer: a call that asks only because it cannot be known is allowed with a changed command;
 // any other one asks or is denied as before.
 func TestConfinedAnswer(t *testing.T) {
-	const rules = "allow: [read workspace, write workspace]\nask: [run git push]\ndeny: [run curl, read secrets]\n"
+	const rules = "allow: [read workspace, write workspace, connect registries, run pip download]\n" +
+		"ask: [run git push]\ndeny: [run curl, read secrets]\n"
 	for _, tt := range []struct {
 		name, policy, command string
 		machine               confine.Level
@@ -194,6 +195,11 @@ func TestConfinedAnswer(t *testing.T) {
 		{name: "the agent cannot", policy: "confine: code\n", command: "make", not: "nobody has proved it", want: obstat.Ask},
 		{name: "a secret is read", policy: "confine: code\n", command: "make < .env", want: obstat.Deny},
 		{name: "what guards is written", policy: "confine: code\n", command: "make > .claude/settings.json", want: obstat.Ask},
+		{name: "a script speaks of settings", policy: "confine: code\n", command: "bash .claude/hooks/x.sh", want: obstat.Allow, confined: true},
+		{name: "and one types", policy: "confine: code\n", command: "bash .claude/hooks/x.sh; tmux send-keys y", want: obstat.Ask},
+		{name: "packages", policy: "confine: code\n", command: "npm ci", want: obstat.Allow, confined: true},
+		{name: "packages, allowed", policy: "confine: code\n", command: "pip download x", want: obstat.Allow, confined: true},
+		{name: "packages, a poor machine", policy: "confine: code\n", command: "npm ci", machine: confine.LevelNone, want: obstat.Ask},
 		{name: "does not parse", policy: "confine: code\n", command: "make 'x", want: obstat.Ask},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -27,6 +27,7 @@ const (
 	fieldKind    = "tool-kind"   // what other agents call differently: "subagent"
 	fieldServer  = "server-tool" // an MCP server's tool, spelled in one way
 	fieldKnown   = "known"       // all that it does is known: "yes"
+	fieldUnnamed = "unnamed"     // which files it touches is not said: "yes"
 )
 
 // The places that need no definition.

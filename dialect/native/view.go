@@ -26,10 +26,13 @@ var (
 	_ kit.PrefixView = view{}
 )
 
-// Unknown tells whether a question is about code, or about a command of which not everything is known.
+// Unknown tells whether a question is about code, about a command of which not everything is known, or about
+// files that are not named, as the packages of `npm ci`.
 func (view) Unknown(q *obstat.Question) bool {
-	known := func(s obstat.Subject) bool { return s.Field == fieldKnown }
-	return q.Tool == "code" || q.Tool == "run" && !slices.ContainsFunc(q.Subjects, known)
+	has := func(field string) bool {
+		return slices.ContainsFunc(q.Subjects, func(s obstat.Subject) bool { return s.Field == field })
+	}
+	return q.Tool == "code" || q.Tool == "run" && !has(fieldKnown) || has(fieldUnnamed)
 }
 
 // maxCommand is the longest command that allow rules are matched against.
@@ -292,6 +295,8 @@ func (w *callWalk) files(e *effect.Effect, by []obstat.Subject) {
 	if set.IsZero() {
 		if e.Secret { // no file: `printenv`, `echo $GITHUB_TOKEN`
 			by = append(by, obstat.Subject{Field: fieldPlace, Text: placeSecrets})
+		} else if e.Unnamed && !e.Tags.Has(effect.Tree|effect.Clean) {
+			by = append(by, obstat.Subject{Field: fieldUnnamed, Text: "yes"})
 		}
 		w.ask(verb, by...)
 		return

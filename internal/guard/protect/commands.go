@@ -21,10 +21,11 @@ func (k *check) command(i int) *Finding {
 	if isObstat(c.Path) || c.ReadOnly && !k.evaluates(c) {
 		return nil
 	}
-	if f := k.loose(i); f != nil {
+	f := k.loose(i)
+	if f.firm() {
 		return f
 	}
-	return k.script(i)
+	return firmer(f, k.script(i))
 }
 
 // evaluates tells whether a command runs a text that is known only at run time: `eval "$x"`.
@@ -78,22 +79,23 @@ func (k *check) loose(i int) *Finding {
 	}
 	k.agents = isAgent(c.Program)
 	defer func() { k.agents = false }()
+	var out *Finding
 	for j := range k.a.Effects {
 		if e := &k.a.Effects[j]; e.Command == i && e.Tags.Has(effect.Inline) {
-			if f := k.code(e.Raw, c.Dir); f != nil {
-				return f
+			if out = firmer(out, k.code(e.Raw, c.Dir)); out.firm() {
+				return out
 			}
 		}
 	}
 	if strings.Contains(k.a.Source, "<<") || !c.Known || len(c.Env) > 0 || is("later", c.Program) {
 		if k.quiet {
-			return nil
+			return out
 		}
 		f := k.mentions(k.a.Source) // its input stands there as well
 		k.quiet = f == nil && !k.agents
-		return f
+		return firmer(out, f)
 	}
-	return k.mentions(c.Text)
+	return firmer(out, k.mentions(c.Text))
 }
 
 // maxScripts is how many scripts that run each other are looked into.
@@ -119,7 +121,7 @@ func (k *check) script(i int) *Finding {
 		return runs(name, "and more or longer scripts than are looked into")
 	case ofShell(c, text):
 		if f := k.run(text, c.Dir); f != nil {
-			return &Finding{Part: name, Why: "of the script " + name + ": " + f.Why}
+			return &Finding{Part: name, Why: "of the script " + name + ": " + f.Why, Unseen: f.Unseen}
 		}
 		return nil
 	case bare != "" && !k.startsAgent(c): // an agent's own program has all its flags in it

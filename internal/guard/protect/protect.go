@@ -54,7 +54,19 @@ type Guarded struct {
 type Finding struct {
 	Why  string // a sentence
 	Part string // the part of the call
+	// Unseen: the call speaks of a guarded file, and cannot be looked into. A run that is confined cannot change it.
+	Unseen bool
 }
+
+// firmer returns the finding that says more: one that confinement does not settle goes before one that it does.
+func firmer(a, b *Finding) *Finding {
+	if a == nil || b != nil && a.Unseen && !b.Unseen {
+		return b
+	}
+	return a
+}
+
+func (f *Finding) firm() bool { return f != nil && !f.Unseen }
 
 // Tighten turns the decision on a call into an ask that no rule and no grant
 // settles if the call would change the agent's guards, and reports whether it
@@ -76,7 +88,7 @@ func (g *Guarded) Tighten(d *obstat.Decision, c *obstat.Call, world obstat.World
 		*d = obstat.Decision{Verdict: obstat.Ask, Safety: true, By: obstat.By{Kind: obstat.ByGuard}, Stage: Stage,
 			Tool: d.Tool, Mode: d.Mode, Input: d.Input, Part: f.Part, Note: f.Why}
 	default:
-		if d.Safety, d.OnlyUnknown, d.Offers = true, false, nil; d.Note != "" {
+		if d.Safety, d.OnlyUnknown, d.Offers = true, d.OnlyUnknown && f.Unseen, nil; d.Note != "" {
 			d.Note += "; "
 		}
 		d.Note += f.Why
@@ -129,24 +141,18 @@ func (k *check) look() *Finding {
 		return &Finding{Part: clip(k.a.Source), Why: "it is more than is looked at, so that nobody can tell what it " +
 			"changes; a person allows that, or give it in parts"}
 	}
+	var out *Finding
 	for i := range k.a.Commands {
-		if f := k.command(i); f != nil {
-			return f
+		if out = firmer(out, k.command(i)); out.firm() {
+			return out
 		}
 	}
-	if f := k.variables(); f != nil {
-		return f
+	for _, look := range [...]func() *Finding{k.variables, k.later, k.fed, k.input, k.subjects} {
+		if out = firmer(out, look()); out.firm() {
+			return out
+		}
 	}
-	if f := k.later(); f != nil {
-		return f
-	}
-	if f := k.fed(); f != nil {
-		return f
-	}
-	if f := k.input(); f != nil {
-		return f
-	}
-	return k.subjects()
+	return out
 }
 
 // An item is one file or directory that guards the agent and has a place of its own.

@@ -99,9 +99,6 @@ func mayBePath(t string) bool { return strings.ContainsAny(t, "./~*?[{\\") }
 // something.
 func (k *check) mentions(text string) *Finding {
 	t := lower(text)
-	if name := k.spoken(t); name != "" {
-		return &Finding{Part: clip(text), Why: "it cannot be seen what this does with " + name + onlyPersons}
-	}
 	if of := switchIn(text); of != "" && !k.agents {
 		return &Finding{Part: clip(text),
 			Why: "it may start an agent without what guards it (" + of + "); only a person allows that"}
@@ -111,6 +108,9 @@ func (k *check) mentions(text string) *Finding {
 	}
 	if changesObstat(t) {
 		return &Finding{Part: clip(text), Why: "it would change what obstat allows; only a person allows that"}
+	}
+	if name := k.spoken(t); name != "" {
+		return &Finding{Part: clip(text), Why: "it cannot be seen what this does with " + name + onlyPersons, Unseen: true}
 	}
 	if !strings.ContainsAny(text, "*?[") || len(text) > 1<<16 {
 		return nil
