@@ -110,7 +110,7 @@ func (c *call) data(r role, w *shell.Word) {
 // sends adds that a command sends w. Where to, its address says: `curl -X POST -d a=b http://localhost/x`.
 func (c *call) sends(detail string, w *shell.Word) {
 	e := c.newEffect(Connect, w)
-	e.Detail, e.Raw = detail, ""
+	e.Detail, e.Tags = detail, e.Tags|Sent
 	c.a.effect(e)
 }
 

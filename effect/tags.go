@@ -45,6 +45,8 @@ const (
 	Inline
 	// Into: files of any name are put in the directory: `wget -P dir`.
 	Into
+	// Sent: data or a method goes to the host that the command's address names: `curl -X POST`.
+	Sent
 )
 
 // tagNames are the tags that the knowledge base may write, in the order of their bits.

@@ -243,7 +243,7 @@ func (w *callWalk) effect(e *effect.Effect) {
 			w.ask(e.Kind.String(), by...)
 		}
 	case effect.Connect:
-		if e.Host == "" && e.Raw == "" && connects(w.a, e) {
+		if e.Host == "" && (e.Raw == "" || e.Tags.Has(effect.Sent)) && connects(w.a, e) {
 			return // where to is said by another effect
 		}
 		w.ask("connect", append(by, obstat.Subject{Field: fieldHost, Text: hostOf(e)})...)

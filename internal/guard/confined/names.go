@@ -199,7 +199,7 @@ func (m *maker) names() error {
 	}
 	if p.Workspace.Mode != "" || slices.Contains(p.Write, m.root) {
 		kept, err := m.memo.walk(m.root, obstat.FaceWrite, 64, func(name string, isDir bool) bool {
-			return m.Guards(name) != "" || runByGit(name) || m.keeps(name)
+			return m.Guards(name) != "" || runByGit(name, isDirectory) || m.keeps(name)
 		}, skip)
 		if err != nil {
 			return unfit("the workspace %s: %v", m.root, err)
@@ -218,20 +218,6 @@ func (m *maker) names() error {
 func (m *maker) keeps(name string) bool {
 	d := m.Ask(obstat.FaceWrite, name)
 	return refusesName(&d, &m.base)
-}
-
-// runByGit tells whether a path names programs that git runs: hooks and settings of a repository.
-func runByGit(name string) bool {
-	at := strings.LastIndex(name, "/.git/")
-	if at < 0 {
-		return false
-	}
-	rest := strings.TrimPrefix(name[at:], "/.git/")
-	if mod := strings.LastIndex(rest, "/"); strings.HasPrefix(rest, "modules/") && mod >= 0 {
-		rest = rest[mod+1:]
-	}
-	first, _, _ := strings.Cut(rest, "/")
-	return slices.Contains([]string{"hooks", "config", "config.worktree", "info"}, first)
 }
 
 // untracked parts names into those that git does not track and those that it does.

@@ -46,6 +46,8 @@ type Bounds struct {
 	Moves bool `json:"moves,omitempty"`
 	// Known are the paths that the call is known to change, and may: `.git` of `git commit`.
 	Known []string `json:"known,omitempty"`
+	// Whole: nothing runs but commands of which all is known, so that Known holds with everything below.
+	Whole bool `json:"whole,omitempty"`
 	// Make are files and directories that are made before the run where they are missing: the target of
 	// `make > /tmp/log`, the cache of a compiler.
 	Make []string `json:"make,omitempty"`
@@ -221,6 +223,7 @@ func (m *maker) known() error {
 	for i := range m.Analysis.Commands {
 		m.knows = m.knows && !m.Analysis.Unknown(i)
 	}
+	m.out.Whole = m.knows
 	for i := range m.Analysis.Effects {
 		e := &m.Analysis.Effects[i]
 		if e.Where != "" || e.Harmless {

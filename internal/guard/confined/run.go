@@ -151,7 +151,7 @@ func (r *Run) make() error {
 // handBack notes the directory that the command ended in, if that lies in the workspace: inside, any text
 // may have been written there.
 func (r *Run) handBack(file string) {
-	text, err := os.ReadFile(file)
+	text, err := readSmall(file)
 	os.Remove(file)
 	dir := strings.TrimSuffix(string(text), "\n")
 	root := r.Bounds.Profile.Workspace.Root
@@ -166,14 +166,27 @@ func (r *Run) handBack(file string) {
 	}
 }
 
+// readSmall reads a file that a confined command may have put something else in the place of: a link, a pipe, or
+// more than a directory's name.
+func readSmall(file string) ([]byte, error) {
+	info, err := os.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 4096 {
+		return nil, errors.New("no directory was handed back")
+	}
+	return os.ReadFile(file)
+}
+
 // judge asks the policy about a change of the workspace.
 func (r *Run) judge(c confine.Change, judged map[string]string) confine.Verdict {
-	if slices.ContainsFunc(r.Bounds.Known, func(k string) bool { return paths.Inside(k, c.Path) }) {
+	if r.Bounds.Whole && r.known(&c) {
 		return confine.Commit
 	}
 	if why := r.kept(c.Path); why != "" {
 		judged[c.Path] = why
 		return confine.Drop
+	}
+	if r.known(&c) {
+		return confine.Commit
 	}
 	face := obstat.FaceWrite
 	if c.Kind == confine.Deleted {
@@ -187,12 +200,21 @@ func (r *Run) judge(c confine.Change, judged map[string]string) confine.Verdict 
 	return confine.Drop
 }
 
+// known tells whether the call is known to make a change. Beside code that cannot be looked into, a path is only
+// itself: of `mkdir sub && python3 x.py` not the files that x.py makes in sub. git's own books go with `.git`.
+func (r *Run) known(c *confine.Change) bool {
+	return slices.ContainsFunc(r.Bounds.Known, func(k string) bool {
+		whole := r.Bounds.Whole || c.Kind == confine.Deleted || filepath.Base(k) == ".git"
+		return k == c.Path || whole && paths.Inside(k, c.Path)
+	})
+}
+
 // kept says why no confined command changes a path, whatever the policy says; "" where one may.
 func (r *Run) kept(path string) string {
 	if what := r.Guards(path); what != "" {
 		return "it is " + what + ", and only a person changes that"
 	}
-	if runByGit(path) {
+	if runByGit(path, isDirectory) {
 		return "git runs the programs that it names, and only a person changes that"
 	}
 	return ""
