@@ -19,15 +19,7 @@ const (
 )
 
 // branchy names the functions (package and name) that still have more branches.
-var branchy = map[string]bool{
-	"internal/format/textedit plainSafe": true,
-	"internal/format/yamlx content":      true,
-	"shell printsIDs":                    true,
-	"shell printsSetup":                  true,
-	"shell printsWord":                   true,
-	"shell run":                          true,
-	"shell setOptions":                   true,
-}
+var branchy = map[string]bool{}
 
 // wide says how many lines over maxColumns a package may still have, tables included. The figures only fall.
 var wide = map[string]int{

@@ -224,6 +224,19 @@ func unprintable(r rune) bool {
 	return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe || r == 0xffff
 }
 
+// plainLetter tells whether a plain scalar may begin with r, in every reader.
+func plainLetter(r rune) bool {
+	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || strings.ContainsRune("_/.", r)
+}
+
+// plainInner tells whether r may stand further in, as the colon of `a:b` outside of brackets.
+func plainInner(r rune, flow bool) bool {
+	if r > 0xa0 {
+		return !unprintable(r)
+	}
+	return strings.ContainsRune(" -+=@~^$();:", r) && (!flow || r != ':')
+}
+
 // plainSafe goes by letters first, so that no reader's quirk matters, and then
 // asks a reader.
 func plainSafe(s string, key, flow bool) bool {
@@ -231,9 +244,7 @@ func plainSafe(s string, key, flow bool) bool {
 		return false
 	}
 	for i, r := range s {
-		letter := r == '_' || r == '/' || r == '.' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-		inner := strings.ContainsRune(" -+=@~^$();:", r) && (!flow || r != ':') || r > 0xa0 && !unprintable(r)
-		if !letter && (i == 0 || !inner) {
+		if !plainLetter(r) && (i == 0 || !plainInner(r, flow)) {
 			return false
 		}
 	}

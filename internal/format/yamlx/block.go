@@ -89,20 +89,33 @@ func (p *parser) content(w place, outer props) *tree.Node {
 		}
 		return p.finish(n, own, w.depth)
 	}
-	key, r := p.head(inner, w.depth)
+	return p.keyOrScalar(w, ownProps{col: col, may: may, inner: inner, outer: outer, own: own, both: both})
+}
+
+// ownProps are the properties around a node: those on its line, those on a line before it, and which of them are
+// its own. Where both are some, only a first key can make sense of it.
+type ownProps struct {
+	col               int
+	may, both         bool // may: a mapping can start here
+	inner, outer, own props
+}
+
+// keyOrScalar reads a mapping that starts with the key at pos, or a scalar.
+func (p *parser) keyOrScalar(w place, o ownProps) *tree.Node {
+	key, r := p.head(o.inner, w.depth)
 	switch {
 	case p.lost:
 		return nil
-	case key != nil && !may:
+	case key != nil && !o.may:
 		p.syntax(p.pos, `a second ": " on one line; quote the value if it is meant as text`)
 		return nil
 	case key != nil:
-		return p.finish(p.mapping(col, w, p.finish(key, inner, w.depth+1)), outer, w.depth)
-	case both:
+		return p.finish(p.mapping(o.col, w, p.finish(key, o.inner, w.depth+1)), o.outer, w.depth)
+	case o.both:
 		p.syntax(r.start, twice)
 		return nil
 	case r.alias != nil:
-		if own.some() {
+		if o.own.some() {
 			p.syntax(r.start, "an alias cannot have an anchor or a tag of its own")
 		}
 		return r.alias
@@ -110,7 +123,7 @@ func (p *parser) content(w place, outer props) *tree.Node {
 	if r.style == tree.Plain {
 		p.plainRest(&r, w.indent)
 	}
-	return p.finish(p.scalar(r, own), own, w.depth)
+	return p.finish(p.scalar(r, o.own), o.own, w.depth)
 }
 
 // head reads an alias, a quoted scalar or the first line of a plain one. If it
