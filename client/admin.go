@@ -18,7 +18,7 @@ type TokenRequest struct {
 	Kind  string   `json:"kind"` // agent or person
 	Name  string   `json:"name"`
 	Roles []string `json:"roles,omitempty"` // of a person
-	// Agent, Workspace and Dialect bound what an agent's token is good for; empty:
+	// Agent, Workspace and Dialect bound an agent's token; empty:
 	// any.
 	Agent     string `json:"agent,omitempty"`
 	Workspace string `json:"workspace,omitempty"`
@@ -28,7 +28,7 @@ type TokenRequest struct {
 	Days int `json:"days,omitempty"`
 }
 
-// A Token is what the server keeps of a token: all but the secret.
+// A Token is a token as the server keeps it: without the secret.
 type Token struct {
 	ID        string    `json:"id"`
 	Kind      string    `json:"kind"`
@@ -153,7 +153,7 @@ type Activation struct {
 	Loosens bool `json:"loosens,omitempty"`
 }
 
-// An Activated says what became of an [Activation].
+// An Activated is the result of an [Activation].
 type Activated struct {
 	Version int  `json:"version"`
 	InForce bool `json:"in_force"`
@@ -185,15 +185,15 @@ type Verified struct {
 
 // A Bundle is the policy in force as a server distributes it.
 type Bundle struct {
-	Policy    string `json:"policy"`    // a NumberedPolicy as JSON, byte for byte what was signed
+	Policy    string `json:"policy"`    // a NumberedPolicy as JSON, byte for byte as it was signed
 	Signature string `json:"signature"` // Ed25519, base64
 	Key       string `json:"key"`       // public, base64
-	// For is what the caller's token is bound to, so that a machine sends the records that are
+	// For is the bound of the caller's token, so that a machine sends the records that are
 	// its token's to send.
 	For Bound `json:"for,omitzero"`
 }
 
-// Bound is what an agent's token is bound to; "" is anything.
+// Bound limits an agent's token; "" is anything.
 type Bound struct {
 	Agent     string `json:"agent,omitempty"`
 	User      string `json:"user,omitempty"`

@@ -62,7 +62,7 @@ func New(opts Options) (*Client, error) {
 	return c, nil
 }
 
-// maxAnswer bounds what is read of an answer.
+// maxAnswer is the longest answer that is read.
 const maxAnswer = 64 << 20
 
 // send sends a request, and reads the answer into out unless that is nil.
@@ -233,7 +233,7 @@ func (c *Client) SendRecords(ctx context.Context, lines []string) error {
 	return c.send(ctx, http.MethodPost, "/v1/records", Records{Lines: lines}, nil)
 }
 
-// SendProofs tells the server what obstat doctor found on an agent's machine.
+// SendProofs sends the findings of obstat doctor on an agent's machine.
 func (c *Client) SendProofs(ctx context.Context, proofs []Proof) error {
 	return c.send(ctx, http.MethodPost, "/v1/agents/proofs", Proofs{Proofs: proofs}, nil)
 }
@@ -246,7 +246,7 @@ type Event struct {
 	Data json.RawMessage
 }
 
-// Events streams what happens, from an event on; "" is from now on. It returns when
+// Events streams events, from one on; "" is from now on. It returns when
 // the stream ends, handle does not want more, or ctx ends. A request comes as it is when it
 // is told: a state may come twice, and one that was over at once not at all.
 func (c *Client) Events(ctx context.Context, last string, handle func(Event) bool) error {

@@ -52,7 +52,7 @@ type Decision struct {
 	Reason  string `json:"reason"`
 	Rule    *Rule  `json:"rule,omitempty"`
 	Stage   string `json:"stage,omitempty"`
-	// By says what settled the call: a rule, a person, a time-out, a fault ...
+	// By names the settler of the call: a rule, a person, a time-out, a fault ...
 	By     obstat.By `json:"by,omitzero"`
 	Part   string    `json:"part,omitempty"` // of the call, that decided
 	Safety bool      `json:"safety,omitempty"`
@@ -69,7 +69,7 @@ type Rule struct {
 	Pos     obstat.Pos `json:"pos,omitzero"`
 }
 
-// Asked is what a caller is told of a request.
+// Asked is a request as its caller sees it.
 type Asked struct {
 	ID      string         `json:"id"`
 	State   approval.State `json:"state"`
@@ -98,7 +98,7 @@ func NewDecision(d *obstat.Decision, r *approval.Request) *Decision {
 	return out
 }
 
-// NewAsked returns what a caller is told of a request.
+// NewAsked returns a request as its caller sees it.
 func NewAsked(r *approval.Request) *Asked {
 	return &Asked{ID: r.ID, State: r.State, Digest: r.Digest, Policy: r.Policy, Expires: r.Expires, ClaimBy: r.ClaimBy}
 }
@@ -125,7 +125,7 @@ type GroupAnswer struct {
 	Answer Answer   `json:"answer"`
 }
 
-// A GroupResult says what became of one request of a group.
+// A GroupResult is the end of one request of a group.
 type GroupResult struct {
 	ID    string         `json:"id"`
 	State approval.State `json:"state,omitempty"`
@@ -186,7 +186,7 @@ type MCPServers struct {
 	Servers []MCPServer `json:"servers"`
 }
 
-// An MCPServer is a server behind the policy, and what it offers.
+// An MCPServer is a server behind the policy, with its tools.
 type MCPServer struct {
 	Server string    `json:"server"`
 	From   string    `json:"from,omitempty"`  // the file that names it
@@ -213,17 +213,17 @@ type AgentSeen struct {
 	First    time.Time `json:"first"`
 	Last     time.Time `json:"last"`
 	Calls    int       `json:"calls"`
-	Doctor   string    `json:"doctor,omitempty"` // what obstat doctor found last
+	Doctor   string    `json:"doctor,omitempty"` // the last finding of obstat doctor
 	DoctorAt time.Time `json:"doctor_at,omitzero"`
 }
 
-// A Proof is what obstat doctor found of an agent: holds, broken or open.
+// A Proof is a finding of obstat doctor about an agent: holds, broken or open.
 type Proof struct {
 	Agent string `json:"agent"`
 	State string `json:"state"`
 }
 
-// Proofs are what obstat doctor found on a machine.
+// Proofs are the findings of obstat doctor on a machine.
 type Proofs struct {
 	Proofs []Proof `json:"proofs"`
 }
@@ -241,7 +241,7 @@ type Me struct {
 	CSRF  string   `json:"csrf,omitempty"` // to be sent in X-CSRF-Token by a page
 }
 
-// A Problem is what went wrong, as application/problem+json.
+// A Problem is an error, as application/problem+json.
 type Problem struct {
 	Type   string        `json:"type"`
 	Title  string        `json:"title"`
@@ -252,7 +252,7 @@ type Problem struct {
 	Diff *PolicyDiff `json:"diff,omitempty"`
 }
 
-// Error returns the title and what was wrong.
+// Error returns the title and the details.
 func (p *Problem) Error() string {
 	if p.Detail == "" {
 		return p.Title

@@ -153,7 +153,7 @@ func rulesOf(offers []approval.Offer) ([]obstat.Offer, error) {
 			return nil, err
 		}
 		text := o.Text
-		if text == "" { // somebody wrote the rule: it is called what it matches, and not `run rm`
+		if text == "" { // a person wrote the rule: it is called by its pattern, and not `run rm`
 			rule.Source = ""
 			text = rule.String()
 		}

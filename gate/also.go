@@ -76,7 +76,7 @@ func Also(ctx context.Context, records ledger.Reader, l *dialect.Loaded, c *obst
 	return out
 }
 
-// mainText returns what a call is about: its command, path or URL.
+// mainText returns the main argument of a call: its command, path or URL.
 func mainText(c *obstat.Call) string {
 	return ledger.ClipTo(cmp.Or(c.Text(), c.Tool+" "+string(c.Input)), 200)
 }

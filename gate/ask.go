@@ -52,7 +52,7 @@ func (p *passage) wait(ctx context.Context, d obstat.Decision, req *approval.Req
 	return p.settle(ctx, d, r)
 }
 
-// waited takes the time since people were asked out of what the decision took: a chart of that
+// waited takes the time since people were asked out of the decision's time: a chart of that
 // would show how long they were at lunch.
 func (p *passage) waited(since time.Time) { p.began = p.began.Add(time.Since(since)) }
 
@@ -197,7 +197,7 @@ func byGrant(gr *approval.Grant) obstat.By {
 	return obstat.By{Kind: obstat.ByGrant, Who: gr.By, Note: fmt.Sprintf("approved by %s for the %s on %s", gr.By, gr.Scope, gr.Created.Format(time.DateTime))}
 }
 
-// fault says what went wrong with asking.
+// fault is an error of asking.
 func fault(note string) obstat.By { return obstat.By{Kind: obstat.ByFault, Note: note} }
 
 // late says why an ask ended without an answer.
@@ -205,7 +205,7 @@ func late(format string, args ...any) obstat.By {
 	return obstat.By{Kind: obstat.ByTimeout, Note: fmt.Sprintf(format, args...)}
 }
 
-// approve turns an ask into what its approval makes of it. What cannot be
+// approve turns an ask into its approval. What cannot be
 // approved is refused: after an ask, nothing asks again.
 func approve(d obstat.Decision, by obstat.By) obstat.Decision {
 	out := d.Approve(by)
@@ -297,7 +297,7 @@ func (p *passage) offers(offers []obstat.Offer) (out []approval.Offer) {
 	return out
 }
 
-// analysis returns what the call would do.
+// analysis returns the effects of the call.
 func (p *passage) analysis() *effect.Analysis {
 	c := &p.j.Call
 	return effect.Analyze(&effect.Request{Tool: c.Tool, Input: c.Input, Options: effect.Options{Dir: c.Dir, Roots: c.Roots, FS: p.g.opts.World}})
@@ -326,7 +326,7 @@ func effectsOf(a *effect.Analysis) (out []approval.Effect) {
 	return out
 }
 
-// settle turns what happened to a request into a decision.
+// settle turns the end of a request into a decision.
 func (p *passage) settle(ctx context.Context, d obstat.Decision, r *approval.Request) obstat.Decision {
 	if r.State != approval.Approved {
 		return d.Refuse(byRequest(r))
@@ -361,7 +361,7 @@ func (p *passage) settle(ctx context.Context, d obstat.Decision, r *approval.Req
 
 // keepGrant writes down the grant that an answer left behind. One with a rule is
 // tried once more: the answer may have been taken by a process that knows no
-// policy. What does not pass is taken back.
+// policy. An offer that does not pass is taken back.
 func (p *passage) keepGrant(ctx context.Context, r *approval.Request, a *approval.Answer) error {
 	store, err := p.j.by.keeps(ctx)
 	if err != nil {
@@ -431,7 +431,7 @@ func byPeople(r *approval.Request) obstat.By {
 }
 
 // edited decides the call with the arguments a human changed: it is another
-// call, and what is denied stays denied.
+// call, and a denial stays one.
 func (p *passage) edited(ctx context.Context, d obstat.Decision, a *approval.Answer) obstat.Decision {
 	other := *p.call
 	other.Input = a.Input

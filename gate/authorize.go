@@ -71,7 +71,7 @@ type Settled struct {
 type Result struct {
 	// Ruling holds the final decision, and the policy that it comes from.
 	policy.Ruling
-	// Self: the call would change what guards the agent, which no rule allows.
+	// Self: the call would change a guard of the agent, which no rule allows.
 	Self bool
 	// Grant is the grant that settled the call; nil if none did.
 	Grant *approval.Grant

@@ -40,8 +40,8 @@ func (g *Gate) Bounds(ctx context.Context, call *obstat.Call) (*confined.Bounds,
 	return confined.Make(g.place(ctx, &c, j, j.wish()))
 }
 
-// Questions returns functions that put one thing to the policies in force for a call, and tell what guards
-// the agent at a path: for judging what a confined run has changed.
+// Questions returns functions that put one thing to the policies in force for a call, and name the
+// guard at a path: for judging the changes of a confined run.
 func (g *Gate) Questions(ctx context.Context, call *obstat.Call) (
 	ask func(face, target string) obstat.Decision, guards func(string) string) {
 	c := *call

@@ -1,5 +1,5 @@
 // Package gate is the running gate: it decides calls by the policy in force,
-// asks humans when it must, remembers what may be remembered, and writes down
+// asks humans when it must, remembers answers where it may, and writes down
 // everything before an answer leaves the process.
 //
 // It owns putting policy, grants, approvals and ledger together for one host
@@ -50,9 +50,9 @@ type Options struct {
 	// nil: look.
 	MayGrant func() bool
 	// Parent is the gate of the agent that started this one; nil: nobody did.
-	// A call gets at most what the parent's policy gives it.
+	// A call gets no more than the parent's policy gives it.
 	Parent *Gate
-	// World is what decisions may know of the machine; nil is the machine itself.
+	// World is the machine as decisions see it; nil is the machine itself.
 	World obstat.World
 	// Getenv reads the environment; nil reads the process's.
 	Getenv func(string) string
@@ -79,7 +79,7 @@ type Options struct {
 	// Confine lets calls run confined that ask only because they cannot be known, where the policy
 	// wants that; nil asks.
 	Confine *Confining
-	// Sessions remember what calls of a session did, for rules that come after something; nil
+	// Sessions remember the deeds of a session's calls, for rules that come after something; nil
 	// remembers while the process lives. See [SessionDir].
 	Sessions Sessions
 }
@@ -188,7 +188,7 @@ func (g *Gate) keeps(ctx context.Context) (Store, error) {
 	return g.store, nil
 }
 
-// masker returns what takes secrets out of records.
+// masker takes secrets out of records.
 func (g *Gate) masker() (*ledger.Masker, error) {
 	if g.mask != nil {
 		return g.mask, nil
@@ -257,7 +257,7 @@ func (g *Gate) Status(ctx context.Context) Status {
 	return s
 }
 
-// Record writes down what a face did beside calls, such as putting a policy in force. Secrets are
+// Record writes down a face's deeds beside calls, such as putting a policy in force. Secrets are
 // masked.
 func (g *Gate) Record(ctx context.Context, records ...*ledger.Record) error {
 	return g.append(ctx, records...)

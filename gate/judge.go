@@ -13,12 +13,12 @@ import (
 	"github.com/obstat/obstat/policy"
 )
 
-// judged is what the strictest policy says of a call.
+// judged is the strictest policy's answer to a call.
 type judged struct {
 	by *Gate // whose policy that is
 	policy.Ruling
-	said   obstat.Verdict // what the policy said, before anything else spoke
-	self   bool           // the call would change what guards the agent
+	said   obstat.Verdict // the policy's own verdict
+	self   bool           // the call would change a guard of the agent
 	broken error          // of any gate in the line
 	line   []*policy.InForce
 	world  *obstat.Recorder
@@ -32,10 +32,10 @@ func (j *judged) digest() string {
 	return j.From.Policy.Digest()
 }
 
-// world returns what one call may know of the machine, and remembers it.
+// world returns the machine as one call sees it, and remembers it.
 func (g *Gate) world() *obstat.Recorder { return &obstat.Recorder{Of: &memo{of: g.opts.World}} }
 
-// judge judges a call and what else it may be taken for ([obstat.Call.Readings]); the strictest answer counts. The
+// judge judges a call and its other readings ([obstat.Call.Readings]); the strictest answer counts. The
 // policies have done so by themselves; this is for self-protection and for other projects that a reading works in.
 func (g *Gate) judge(ctx context.Context, c *obstat.Call, world *obstat.Recorder, doubt string) *judged {
 	out := g.judgeOne(ctx, c, world, doubt)
@@ -69,7 +69,7 @@ func (g *Gate) judgeOne(ctx context.Context, c *obstat.Call, world *obstat.Recor
 		line = append(line, f)
 		put := *c
 		if put.Mode == "" || p != g {
-			// What a subagent calls its mode is nothing to its parent's policy.
+			// A subagent's mode is nothing to its parent's policy.
 			put.Mode = p.opts.Mode
 		}
 		a := f.Decide(&put, world)
@@ -117,7 +117,7 @@ func (g *Gate) elsewhere(c *obstat.Call, world *obstat.Recorder, f *policy.InFor
 	seen := map[string]bool{c.Dir: true}
 	add := func(p string) {
 		if !world.IsDir(p) {
-			p = path.Dir(p) // what is no directory holds no policy
+			p = path.Dir(p) // a file holds no policy
 		}
 		if !seen[p] {
 			seen[p] = true
@@ -158,7 +158,7 @@ func (g *Gate) elsewhere(c *obstat.Call, world *obstat.Recorder, f *policy.InFor
 	for _, dir := range dirs {
 		there := *c
 		there.Dir, there.Roots = dir, nil
-		if o, _ := g.opts.Policy.InForce(&there); o != nil { // what is broken there says so itself
+		if o, _ := g.opts.Policy.InForce(&there); o != nil { // a broken policy there says so itself
 			others = append(others, o)
 		}
 	}
@@ -169,7 +169,7 @@ func (g *Gate) elsewhere(c *obstat.Call, world *obstat.Recorder, f *policy.InFor
 }
 
 // patternOf returns the shell pattern of the directories that an effect reaches besides its path: that
-// of a glob, of a path that is known in part, and of what lies directly below a directory that is
+// of a glob, of a path that is known in part, and of the entries of a directory that is
 // deleted with all that is in it.
 func patternOf(e *effect.Effect) string {
 	switch p := e.Path; {
@@ -190,7 +190,7 @@ func patternOf(e *effect.Effect) string {
 	return ""
 }
 
-// A guard is what guards calls under policies in force.
+// A guard protects the files that calls are judged by.
 type guard struct {
 	under []*policy.InForce
 	state int // how many files were kept
@@ -219,7 +219,7 @@ func (g *Gate) guarding(line []*policy.InForce) *protect.Guarded {
 	return out
 }
 
-// guarded is what the gate's agent may not change unasked, besides policies.
+// guarded are the files, besides policies, that the gate's agent may not change unasked.
 func (g *Gate) guarded() *protect.Guarded {
 	g.mu.Lock()
 	state := g.state
@@ -236,7 +236,7 @@ func (o *Options) keptFiles() []string {
 	return out
 }
 
-// guards is what may not be changed unasked by a call that r is about.
+// guards are the files that a call which r is about may not change unasked.
 func (g *Gate) guards(ctx context.Context, c *obstat.Call) *protect.Guarded {
 	out := g.guarded()
 	for p := g; p != nil; p = p.opts.Parent {
@@ -260,7 +260,7 @@ func (g *Gate) decide(ctx context.Context, pol *obstat.Policy, c *obstat.Call, w
 func (g *Gate) Reach(ctx context.Context, c *obstat.Call) obstat.Reach {
 	out := obstat.Reach{Strictest: obstat.Allow, Loosest: obstat.Allow}
 	for p := g; p != nil; p = p.opts.Parent {
-		f, _ := p.inForce(ctx, c) // what cannot be loaded asks or denies
+		f, _ := p.inForce(ctx, c) // a policy that cannot be loaded asks or denies
 		r := f.Reach(c.Tool, p.opts.Mode)
 		out.Strictest, out.Loosest = min(out.Strictest, r.Strictest), min(out.Loosest, r.Loosest)
 	}

@@ -16,13 +16,13 @@ type memo struct {
 	walked []walk
 }
 
-// A walk is what a look at a whole path has shown.
+// A walk is the result of a look at a whole path.
 type walk struct {
 	path          string
 	straight, dir bool
 }
 
-// A look is what is known of a path.
+// A look is the knowledge of one path.
 type look struct {
 	path   string
 	target string
@@ -35,7 +35,7 @@ type look struct {
 // maxList is how many paths are searched one by one.
 const maxList = 32
 
-// at returns what is known of a path.
+// at returns the look at a path.
 func (m *memo) at(path string) *look {
 	if m.index != nil {
 		if i, ok := m.index[path]; ok {

@@ -8,12 +8,12 @@ import (
 	"github.com/obstat/obstat/ledger"
 )
 
-// An Outcome is what became of a call that a gate has decided.
+// An Outcome is the end of a call that a gate has decided.
 type Outcome struct {
 	State  string        // ran, failed, not run
 	Took   time.Duration // zero is not known
 	Result []byte        // of which a digest is written down
-	Error  string        // what went wrong, in the agent's words
+	Error  string        // the error, in the agent's words
 }
 
 // Refused writes down that a call was denied before any policy was asked, and why.
@@ -23,7 +23,7 @@ func (g *Gate) Refused(ctx context.Context, c *obstat.Call, why string) error {
 	return g.append(context.WithoutCancel(ctx), m.Record())
 }
 
-// Report writes down what became of a call: with the digest of its result, never the result itself.
+// Report writes down the outcome of a call: with the digest of its result, never the result itself.
 func (g *Gate) Report(ctx context.Context, c *obstat.Call, o *Outcome) error {
 	g.mu.Lock()
 	mask, err := g.masker()

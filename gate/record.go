@@ -14,7 +14,7 @@ import (
 // maxInput is how much of an input is shown to a human.
 const maxInput = 1 << 20
 
-// base is what every record about the passage's call says.
+// base has the fields of every record about the passage's call.
 func (p *passage) base(kind ledger.Kind) *ledger.Record {
 	c := p.call
 	return &ledger.Record{Time: time.Now(), Kind: kind, Agent: c.Agent, Session: c.Session, User: c.User, Dir: c.Dir, Request: p.asked,
@@ -53,7 +53,7 @@ func (p *passage) askRecord(r *approval.Request) *ledger.Record {
 	return rec
 }
 
-// answered writes down what became of a request.
+// answered writes down the end of a request.
 func (p *passage) answered(r *approval.Request) *ledger.Record {
 	rec := p.base(ledger.Answer)
 	rec.Verdict = string(r.State)

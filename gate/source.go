@@ -19,7 +19,7 @@ import (
 
 // A Source says which policies decide a call.
 type Source interface {
-	// InForce returns what decides a call: the same value as long as nothing has
+	// InForce returns the policies that decide a call: the same value as long as nothing has
 	// changed. Where something cannot be loaded, the error says why, and what
 	// decides asks or denies; nil denies.
 	InForce(c *obstat.Call) (*policy.InForce, error)
@@ -43,12 +43,12 @@ type Files struct {
 	Dialect string   // "" is told by name and shape
 	Options map[string]string
 	// Dir is the agent's own project; "" is where its calls are made, or, with
-	// Chosen, Start. What is found where a call is made counts in any case.
+	// Chosen, Start. A policy where the call is made counts in any case.
 	Dir string
 	// Serves: Dir is where a server runs. Its policy decides for all calls; where it has none, that is no
 	// call's project.
 	Serves bool
-	// Start is where the face runs; what is found there counts as well.
+	// Start is where the face runs; policies there count as well.
 	Start string
 	// Chosen: the model chooses where calls are made.
 	Chosen bool
@@ -58,7 +58,7 @@ type Files struct {
 	Home   string              // "" is the user's
 	Getenv func(string) string // nil is the process's
 	Read   func(name string) ([]byte, error)
-	// NoPins: what is on disk is in force without anybody's acceptance.
+	// NoPins: files on disk are in force without being accepted.
 	NoPins bool
 	// Mine: no agent has started this process, so that variables such as
 	// OBSTAT_TRUST are its user's own; see [person.TrustVariable].
@@ -74,7 +74,7 @@ type Files struct {
 	mu      sync.Mutex
 	found   map[string]*kept // by place
 	watcher policy.Watcher
-	// last is what was found for the call before; most are made in the same place.
+	// last is the find for the call before; most are made in the same place.
 	last struct {
 		dir   string
 		roots []string
@@ -87,9 +87,9 @@ var _ Source = (*Files)(nil)
 
 var errNotOurs = errors.New("the policy's files are not the user's to change")
 
-// kept is what was found for a place.
+// kept is the find for a place.
 type kept struct {
-	latest *policy.InForce // nil: what was named could not be read
+	latest *policy.InForce // nil: a named file could not be read
 	err    error           // why the latest, or a part of it, could not be loaded
 }
 
@@ -135,7 +135,7 @@ func (f *Files) Ahead(c *obstat.Call) (*policy.InForce, error) {
 func (f *Files) find(w *policy.Where, k *kept) {
 	finder := f.finder()
 	if k.latest, k.err = finder.Find(w); k.err == nil && len(k.latest.New) > 0 && !f.NoPins {
-		// What a person has just chosen in the agent's own prompt is accepted.
+		// A rule that a person has just chosen in the agent's own prompt is accepted.
 		if chosen, err := finder.Chosen(context.Background(), k.latest, w); err == nil && chosen {
 			k.latest, k.err = finder.Find(w)
 		}
@@ -144,7 +144,7 @@ func (f *Files) find(w *policy.Where, k *kept) {
 		k.latest = nil
 		return
 	}
-	k.err = k.latest.Err() // what was accepted before decides then, and asks
+	k.err = k.latest.Err() // the accepted policy decides then, and asks
 }
 
 func (f *Files) finder() *policy.Finder {
@@ -227,7 +227,7 @@ func (Fixed) Accept(context.Context, *Accepted) error {
 	return errors.New("this policy has no file that rules could be written to")
 }
 
-// inForce returns what decides a call, and writes down when that has changed.
+// inForce returns the policies that decide a call, and writes down when that has changed.
 func (g *Gate) inForce(ctx context.Context, c *obstat.Call) (*policy.InForce, error) {
 	f, err := g.opts.Policy.InForce(c)
 	if f == nil {
@@ -274,7 +274,7 @@ func (g *Gate) news(dir string, now noted) bool {
 	return true
 }
 
-// noted is what was in force when a call was decided last.
+// noted are the policies that decided the last call.
 type noted struct{ digest, broken string }
 
 // digestOf returns the digest of the policy that stands for all in force.
