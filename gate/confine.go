@@ -32,12 +32,16 @@ type Confining struct {
 	Environ []string
 }
 
-// Bounds returns the limits inside which a call would run here, whatever the policy says of confined
-// runs; for `obstat run`.
-func (g *Gate) Bounds(ctx context.Context, call *obstat.Call) (*confined.Bounds, error) {
+// Bounds returns the policy's answer to a call, and the limits inside which it would run here, whatever the
+// policy says of confined runs; none for a call that is denied. It is for `obstat run`, and asks nobody.
+func (g *Gate) Bounds(ctx context.Context, call *obstat.Call) (obstat.Decision, *confined.Bounds, error) {
 	c := *call
 	j := g.judge(ctx, &c, g.world(), "")
-	return confined.Make(g.place(ctx, &c, j, j.wish()))
+	if j.Verdict == obstat.Deny {
+		return j.Decision, nil, nil
+	}
+	b, err := confined.Make(g.place(ctx, &c, j, j.wish()))
+	return j.Decision, b, err
 }
 
 // Questions returns functions that put one thing to the policies in force for a call, and name the
@@ -69,9 +73,13 @@ func (j *judged) wish() native.Confine {
 // says why.
 func (g *Gate) confine(ctx context.Context, c *obstat.Call, j *judged, digest string) obstat.Decision {
 	d := j.Decision
-	wish := j.wish()
-	unknown := d.Verdict == obstat.Ask && d.OnlyUnknown && wish.Code
+	unknown := d.Verdict == obstat.Ask && d.OnlyUnknown
 	held := d.Verdict == obstat.Allow && d.Input == nil && runsCommand(c)
+	if !unknown && !held {
+		return d // without a look at the policies' words
+	}
+	wish := j.wish()
+	unknown = unknown && wish.Code
 	always := held && wish.Always
 	fetches := held && wish.Code && j.world.Analysis(c).Fetches()
 	if !unknown && !always && !fetches || g.opts.Confine == nil && !fetches {
@@ -205,9 +213,9 @@ func keyOf(c *obstat.Call, j *judged) string {
 	if !c.Time.IsZero() {
 		return ""
 	}
-	parts := []string{c.Agent, c.User, c.Channel, string(c.Mode), c.Branch, c.Dir, c.Hint}
-	for _, list := range [][]string{c.Roots, c.Roles, c.After} {
-		parts = append(parts, strings.Join(list, "\x01"))
+	parts := []string{c.Dir, strings.Join(c.Roots, "\x01")}
+	for at := range obstat.Circumstances() {
+		parts = append(parts, strings.Join(at.Values(c), "\x01"))
 	}
 	for _, f := range j.line {
 		for _, p := range f.Policies {

@@ -157,12 +157,12 @@ deny: [read secrets]
 				place(t, filepath.Join(y.dir, "obstat.yaml"), beside)
 			}
 			g := y.gate(t, tt.agent, &gate.Confining{})
-			b, err := g.Bounds(t.Context(), y.bash(tt.tool, tt.field, tt.command))
+			_, b, err := g.Bounds(t.Context(), y.bash(tt.tool, tt.field, tt.command))
 			if err != nil {
 				t.Fatal(err)
 			}
 			y.golden(t, tt.name, b.Profile.String())
-			again, err := g.Bounds(t.Context(), y.bash(tt.tool, tt.field, tt.command))
+			_, again, err := g.Bounds(t.Context(), y.bash(tt.tool, tt.field, tt.command))
 			if err != nil || again.Profile.Digest() != b.Profile.Digest() {
 				t.Errorf("the second time: %v, %v", again, err)
 			}
@@ -260,7 +260,7 @@ func TestUnfit(t *testing.T) {
 				_ = os.MkdirAll(filepath.Join(y.home, ".local"), 0o755)
 				call.Roots = []string{call.Dir}
 			}
-			_, err := y.gate(t, "claude-code", &gate.Confining{}).Bounds(t.Context(), call)
+			_, _, err := y.gate(t, "claude-code", &gate.Confining{}).Bounds(t.Context(), call)
 			var unfit *confined.Unfit
 			if !errors.As(err, &unfit) || !strings.Contains(unfit.Why, tt.want) {
 				t.Errorf("%v", err)
@@ -288,7 +288,7 @@ func TestTracked(t *testing.T) {
 			t.Fatalf("%s: %v", out, err)
 		}
 	}
-	b, err := y.gate(t, "claude-code", &gate.Confining{}).Bounds(t.Context(), y.bash("Bash", "command", "make"))
+	_, b, err := y.gate(t, "claude-code", &gate.Confining{}).Bounds(t.Context(), y.bash("Bash", "command", "make"))
 	if err != nil {
 		t.Fatal(err)
 	}

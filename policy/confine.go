@@ -1,8 +1,8 @@
 package policy
 
 import (
-	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect/native"
@@ -11,9 +11,6 @@ import (
 
 // aside tells whether p says only how commands are confined, and decides no call.
 func (p *Policy) aside() bool {
-	if !bytes.Contains(p.Program.Params, []byte(`"only":true`)) {
-		return false // without reading them for every call
-	}
 	_, _, only := native.ConfineOf(p.Program)
 	return only
 }
@@ -24,17 +21,14 @@ func (p *Policy) aside() bool {
 func (f *InForce) Confine() native.Confine {
 	var out, own *native.Confine
 	var tighter []native.Confine
-	gone := map[string]bool{} // places whose accepted word is not on disk any more
-	for _, p := range f.Policies {
-		_, said, _ := native.ConfineOf(p.Program)
-		if p.Accepted && !p.OnDisk && said {
-			gone[p.Place] = true
-		}
-	}
+	var accepted []string       // places whose accepted word is not what is on disk
+	onDisk := map[string]bool{} // places whose files say one
 	for _, p := range f.Policies {
 		c, said, _ := native.ConfineOf(p.Program)
 		if said && p.OnDisk {
-			delete(gone, p.Place)
+			onDisk[p.Place] = true
+		} else if said && p.Accepted {
+			accepted = append(accepted, p.Place)
 		}
 		switch {
 		case !said:
@@ -52,7 +46,8 @@ func (f *InForce) Confine() native.Confine {
 	} else if out == nil {
 		out = own
 	}
-	if out == nil || len(gone) > 0 || f.unusable() != "" || len(f.Broken) > 0 {
+	gone := slices.ContainsFunc(accepted, func(place string) bool { return !onDisk[place] })
+	if out == nil || gone || f.unusable() != "" || len(f.Broken) > 0 {
 		return native.Confine{}
 	}
 	for _, c := range tighter {

@@ -326,14 +326,7 @@ func (s *pinStore) mark(text []byte) string {
 // saveIndex writes the index as it is. An older one than another process has
 // written costs time and nothing else.
 func (s *pinStore) saveIndex() {
-	tmp, err := os.CreateTemp(s.dir, ".pins-*")
-	if err != nil {
-		return
-	}
-	_, werr := tmp.Write(s.encodeIndex())
-	if errors.Join(werr, tmp.Close()) != nil || os.Rename(tmp.Name(), s.indexPath()) != nil {
-		os.Remove(tmp.Name())
-	}
+	_ = statedir.Replace(s.indexPath(), s.encodeIndex())
 }
 
 // A pinDetail is the detail of a pin's record: the pin with the installation's mark.

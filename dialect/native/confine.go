@@ -1,6 +1,7 @@
 package native
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -108,8 +109,11 @@ func least[T int64 | time.Duration](a, b T) T {
 // ConfineOf returns the word `confine:` of a Program of this dialect; said is false where it says
 // nothing about it. only: the files hold nothing else, so that they decide no call.
 func ConfineOf(p *obstat.Program) (c Confine, said, only bool) {
+	if p.View != viewName || !bytes.Contains(p.Params, []byte(`"confine"`)) {
+		return Confine{}, false, false // without reading them for every call
+	}
 	var out params
-	if len(p.Params) == 0 || p.View != viewName || json.Unmarshal(p.Params, &out) != nil || out.Confine == nil {
+	if json.Unmarshal(p.Params, &out) != nil || out.Confine == nil {
 		return Confine{}, false, false
 	}
 	return *out.Confine, true, out.Only

@@ -25,6 +25,7 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/policy"
 )
@@ -132,16 +133,7 @@ func write(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".server-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return statedir.Replace(path, data)
 }
 
 // read returns the policy of a bundle that the server's key has signed, unless it is older than

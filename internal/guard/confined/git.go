@@ -13,14 +13,7 @@ import (
 var gitText string
 
 // gitBooks returns the entries of a repository that git fills by itself.
-var gitBooks = sync.OnceValue(func() (out []string) {
-	for line := range strings.Lines(gitText) {
-		if !strings.HasPrefix(line, "#") {
-			out = append(out, strings.Fields(line)...)
-		}
-	}
-	return out
-})
+var gitBooks = sync.OnceValue(func() []string { return words(gitText) })
 
 // runByGit tells whether a change of name may have git run a program: a hook or a setting of a repository, a new
 // repository, a `.git` that leads elsewhere. isDir tells whether a directory was there before.

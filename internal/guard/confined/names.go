@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -62,24 +63,7 @@ func (m *memory) save() {
 	if err != nil || os.MkdirAll(filepath.Dir(m.file), 0o700) != nil {
 		return
 	}
-	_ = writeFile(m.file, text)
-}
-
-// writeFile replaces a file of the state directory as a whole.
-func writeFile(name string, text []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(name), ".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(text)
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), name)
-	}
-	if err != nil {
-		os.Remove(temp.Name())
-	}
-	return err
+	_ = statedir.Replace(m.file, text)
 }
 
 // A nameWalk is one walk through a tree.

@@ -130,7 +130,6 @@ type maker struct {
 	memo  *memory
 	base  obstat.Decision // about writing some file in the workspace
 	books bool            // git changes its own files
-	knows bool            // all that the call does is known
 }
 
 func (m *maker) profile() *confine.Profile { return &m.out.Profile }
@@ -219,11 +218,10 @@ func (m *maker) gap(what, why string) {
 // `python3 gen.py > /srv/out/x` the write.
 func (m *maker) known() error {
 	p := m.profile()
-	m.knows = len(m.Analysis.Gaps) == 0
+	m.out.Whole = len(m.Analysis.Gaps) == 0
 	for i := range m.Analysis.Commands {
-		m.knows = m.knows && !m.Analysis.Unknown(i)
+		m.out.Whole = m.out.Whole && !m.Analysis.Unknown(i)
 	}
-	m.out.Whole = m.knows
 	for i := range m.Analysis.Effects {
 		e := &m.Analysis.Effects[i]
 		if e.Where != "" || e.Harmless {
@@ -279,7 +277,7 @@ func (m *maker) free() {
 	p := m.profile()
 	git := filepath.Join(m.root, ".git")
 	keep := []string{filepath.Join(git, "hooks")}
-	if !m.knows {
+	if !m.out.Whole {
 		keep = append(keep, filepath.Join(git, "config"), filepath.Join(git, "info"))
 	}
 	m.out.Known = append(m.out.Known, git)

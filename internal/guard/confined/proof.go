@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/obstat/obstat/internal/keep/statedir"
 )
 
 // A Proof says that an agent, in a version, runs the changed text of a command: `obstat doctor` keeps it
@@ -36,7 +38,7 @@ func Prove(state, agent, version, program string) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
-	return writeFile(name, text)
+	return statedir.Replace(name, text)
 }
 
 // Unproved says why it is not proved that an agent runs a changed command, "" where it is.

@@ -23,14 +23,17 @@ import (
 var booksText string
 
 // books has the names of directories that programs make again.
-var books = sync.OnceValue(func() (out []string) {
-	for line := range strings.Lines(booksText) {
+var books = sync.OnceValue(func() []string { return words(booksText) })
+
+// words returns the words of a table, without its comments.
+func words(table string) (out []string) {
+	for line := range strings.Lines(table) {
 		if !strings.HasPrefix(line, "#") {
 			out = append(out, strings.Fields(line)...)
 		}
 	}
 	return out
-})
+}
 
 // A Run is a command on its way through a confinement.
 type Run struct {
@@ -50,6 +53,8 @@ type Run struct {
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+
+	bases map[string]obstat.Decision // see base
 }
 
 // A Refused is a thing that the command did not get, and the words for it.
@@ -178,26 +183,40 @@ func readSmall(file string) ([]byte, error) {
 
 // judge asks the policy about a change of the workspace.
 func (r *Run) judge(c confine.Change, judged map[string]string) confine.Verdict {
-	if r.Bounds.Whole && r.known(&c) {
+	known := r.known(&c)
+	if known && r.Bounds.Whole {
 		return confine.Commit
 	}
 	if why := r.kept(c.Path); why != "" {
 		judged[c.Path] = why
 		return confine.Drop
 	}
-	if r.known(&c) {
+	if known {
 		return confine.Commit
 	}
 	face := obstat.FaceWrite
 	if c.Kind == confine.Deleted {
 		face = obstat.FaceDelete
 	}
-	d, base := r.Ask(face, c.Path), r.Ask(face, filepath.Join(r.Bounds.Profile.Workspace.Root, neutral))
+	d, base := r.Ask(face, c.Path), r.base(face)
 	if !refusesName(&d, &base) || face == obstat.FaceDelete && r.remade(c.Path, &d) {
 		return confine.Commit
 	}
 	judged[c.Path] = d.Reason()
 	return confine.Drop
+}
+
+// base returns the decision about any name of the workspace, asked once for all changes.
+func (r *Run) base(face string) obstat.Decision {
+	d, ok := r.bases[face]
+	if !ok {
+		if r.bases == nil {
+			r.bases = map[string]obstat.Decision{}
+		}
+		d = r.Ask(face, filepath.Join(r.Bounds.Profile.Workspace.Root, neutral))
+		r.bases[face] = d
+	}
+	return d
 }
 
 // known tells whether the call is known to make a change. Beside code that cannot be looked into, a path is only
@@ -234,13 +253,12 @@ func because(d *obstat.Decision, otherwise string) string {
 // remade tells whether a path that was deleted lies in a directory that programs make again, and the
 // rule is about deleting as such.
 func (r *Run) remade(path string, d *obstat.Decision) bool {
-	root := r.Bounds.Profile.Workspace.Root
-	rel := strings.TrimPrefix(path, root+"/")
+	rel := strings.TrimPrefix(path, r.Bounds.Profile.Workspace.Root+"/")
 	if !slices.ContainsFunc(strings.Split(rel, "/"), func(part string) bool { return slices.Contains(books(), part) }) {
 		return false
 	}
-	o := r.Ask(obstat.FaceDelete, filepath.Join(root, neutral))
-	return sameRule(d, &o)
+	base := r.base(obstat.FaceDelete)
+	return sameRule(d, &base)
 }
 
 // maxTold bounds the refusals that are told one by one.

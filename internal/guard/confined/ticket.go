@@ -13,6 +13,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/keep/statedir"
 )
 
 // A Ticket lets one command run once, confined: it is bound to the command, the directory and the
@@ -51,11 +52,16 @@ func Issue(state string, t *Ticket) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return name, writeFile(filepath.Join(dir, name+".json"), text)
+	return name, statedir.Replace(TicketFile(state, name), text)
 }
 
 // TicketFile is the file of a ticket.
 func TicketFile(state, name string) string { return filepath.Join(ticketDir(state), name+".json") }
+
+// isTicket tells whether a text has the form of a ticket's name, and so leads to no other file.
+func isTicket(name string) bool {
+	return len(name) == 32 && strings.Trim(name, "0123456789abcdef") == ""
+}
 
 // sweep removes tickets that nobody can use any more.
 func sweep(dir string) {
@@ -80,7 +86,7 @@ var (
 // Redeem takes a ticket, which is used up by that, whatever comes of it. command is the command as
 // the agent runs it, and dir where it does.
 func Redeem(state, name, command, dir string, now time.Time) (*Ticket, error) {
-	if len(name) != 32 || strings.Trim(name, "0123456789abcdef") != "" {
+	if !isTicket(name) {
 		return nil, ErrNoTicket
 	}
 	at := filepath.Join(ticketDir(state), name)
@@ -140,13 +146,13 @@ func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\'
 
 // leave notes the directory that a command ended in, for [Took].
 func leave(state, name, dir string) error {
-	return writeFile(filepath.Join(ticketDir(state), name+".dir"), []byte(dir))
+	return statedir.Replace(filepath.Join(ticketDir(state), name+".dir"), []byte(dir))
 }
 
 // Took returns the directory that the command of a ticket ended in, "" where that is not known, and
 // forgets it.
 func Took(state, name string) string {
-	if len(name) != 32 || strings.Trim(name, "0123456789abcdef") != "" {
+	if !isTicket(name) {
 		return ""
 	}
 	at := filepath.Join(ticketDir(state), name+".dir")

@@ -1,8 +1,8 @@
 // Package statedir names the files that outlive a process: the ledger, the
 // database that indexes it and keeps requests and grants, and the key.
 //
-// It owns the names and nothing else: the packages that make these files say
-// what is in them.
+// It owns the names, and how a file there is replaced as a whole; the packages
+// that make these files say what is in them.
 package statedir
 
 import (
@@ -81,3 +81,19 @@ func Sessions(dir string) string { return filepath.Join(dir, "sessions") }
 
 // Warned returns the file that remembers which warnings were shown.
 func Warned(dir string) string { return filepath.Join(dir, "obstat.warned") }
+
+// Replace writes a file as a whole, readable by its owner alone: a reader sees the old one or the new one.
+func Replace(name string, data []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(name), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(data)
+	if err = errors.Join(err, temp.Close()); err == nil {
+		err = os.Rename(temp.Name(), name)
+	}
+	if err != nil {
+		os.Remove(temp.Name())
+	}
+	return err
+}
