@@ -150,6 +150,25 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
+// TestHomeInTemp: a home in the temporary directory, as containers have it, is no temporary file: `write temp`
+// does not open its .ssh.
+func TestHomeInTemp(t *testing.T) {
+	l := load(t, "version: 1\nallow:\n  - write temp\nask:\n  - write outside workspace except temp\n")
+	home := &obstat.Snapshot{HomeDir: "/tmp/home", Dirs: []string{"/", "/p", "/tmp", "/tmp/home", "/tmp/home/.ssh"}}
+	for text, want := range map[string]obstat.Verdict{
+		"echo x > /tmp/a":                               obstat.Allow,
+		"echo x > /tmp/homes":                           obstat.Allow,
+		"echo x > /tmp/home/.ssh/authorized_keys":       obstat.Ask,
+		"Write file_path=/tmp/home/.bashrc":             obstat.Ask,
+		"echo x > /var/tmp/../../tmp/home/.profile":     obstat.Ask,
+		"cd /tmp/home && echo x > .ssh/authorized_keys": obstat.Ask,
+	} {
+		if d := l.Policy.Decide(call(text), home); d.Verdict != want {
+			t.Errorf("%s: %s, want %s: %s", text, d.Verdict, want, d.Reason())
+		}
+	}
+}
+
 // TestPresets: each preset loads without a word, and a stricter one allows no more than the next.
 func TestPresets(t *testing.T) {
 	var before *dialect.Loaded

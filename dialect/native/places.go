@@ -28,10 +28,14 @@ func (w *callWalk) subjects(verb string, set paths.Set, e *effect.Effect, hidden
 	if e != nil && e.Moved() && t.inside(set) && w.stays(e) {
 		said.add(fieldPlace, placeMoved)
 	}
-	if holds(t.homes, set) {
+	home := holds(t.homes, set)
+	if home {
 		said.add(fieldPlace, placeHome)
 	}
-	if holds(tempDirs, set) {
+	switch temp := holds(tempDirs, set); {
+	case temp && home: // a container's `HOME=/tmp/home` is kept, so that `write temp` does not open its .ssh
+		said.add(fieldMaybe, placeTemp)
+	case temp:
 		said.add(fieldPlace, placeTemp)
 	}
 	said.listed(verb, set.Text, e)

@@ -425,7 +425,7 @@ def test_workspace_of_started_server(home: Path) -> None:
     for tool, input in [
         ("write_file", {"path": "/etc/passwd", "content": "x"}),
         ("write_file", {"path": str(home / "home" / ".ssh" / "authorized_keys"), "content": "x"}),
-        ("write_file", {"path": str(home / "elsewhere"), "content": "x"}),
+        ("write_file", {"path": str(home / "home" / "elsewhere"), "content": "x"}),
         ("run_shell", {"command": "echo x > /etc/cron.d/x"}),
     ]:
         assert c.authorize(Call(tool, input, dir=dir)).effect != "allow", (tool, input)
