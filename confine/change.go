@@ -14,6 +14,9 @@ type Change struct {
 	Size int64       `json:"size,omitempty"`
 	// Target is a link's.
 	Target string `json:"target,omitempty"`
+	// Moved is the other name of a file that goes on under a new one: the new name of a deletion,
+	// the old one of a creation. Both have the same contents.
+	Moved string `json:"moved,omitempty"`
 	// Layer is where the new contents lie while Command.Judge looks at them; empty for a deletion.
 	Layer string `json:"-"`
 
@@ -65,4 +68,6 @@ type identity struct {
 	Exists bool   `json:",omitempty"`
 	Inode  uint64 `json:",omitempty"`
 	Change int64  `json:",omitempty"` // ctime, nanoseconds
+	// Time is the mtime of a file with several names: its ctime changes with each of them.
+	Time int64 `json:",omitempty"`
 }

@@ -58,10 +58,29 @@ func holds(path string, lists ...[]string) bool {
 // conflicts reports whether the workspace's file was made, changed or removed since the run
 // began. Directories change whenever their entries do and are not looked at.
 func (l *layers) conflicts(c Change) bool {
-	if c.Type == "dir" {
+	switch {
+	case c.Type == "dir":
 		return false
+	case c.lower.Exists:
+		return c.lower.Change > l.began
 	}
-	return c.lower.Exists && c.lower.Change > l.began || !c.lower.Exists && c.origin
+	// A copy of a file that is not there: it was removed outside, or renamed or linked inside.
+	return c.origin && c.Moved == "" && l.emptied(filepath.Dir(c.rel))
+}
+
+// emptied reports whether an entry of a directory, or the directory itself, may have been removed since the run
+// began.
+func (l *layers) emptied(dir string) bool {
+	for {
+		info, err := os.Lstat(filepath.Join(l.root, dir))
+		if err == nil {
+			return changeTime(info) > l.began
+		}
+		if dir == "." {
+			return true
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 // A journal is a commit that has begun. It is written whole before its first step; the steps
@@ -266,10 +285,17 @@ func sameFile(parent int, name string, s step) error {
 	var stat unix.Stat_t
 	err := unix.Fstatat(parent, name, &stat, unix.AT_SYMLINK_NOFOLLOW)
 	exists := err == nil
-	if exists != s.Lower.Exists || exists && (stat.Ino != s.Lower.Inode || !s.Dir && stat.Ctim.Nano() != s.Lower.Change) {
+	if exists != s.Lower.Exists || exists && (stat.Ino != s.Lower.Inode || !s.Dir && changedSince(&stat, s.Lower)) {
 		return &conflictError{"the workspace's own file was changed before the commit"}
 	}
 	return nil
+}
+
+func changedSince(stat *unix.Stat_t, was identity) bool {
+	if was.Time != 0 {
+		return stat.Mtim.Nano() != was.Time
+	}
+	return stat.Ctim.Nano() != was.Change
 }
 
 func deleteStep(parent int, name string, s step) error {

@@ -27,7 +27,65 @@ func changeTime(info fs.FileInfo) int64 {
 func (l *layers) differences() ([]Change, error) {
 	d := &differ{layers: l}
 	err := d.dir("", true)
+	if err == nil {
+		d.pairMoves()
+	}
 	return d.out, err
+}
+
+// pairMoves finds the files that were only renamed, with their directory or alone. Programs copy where a layer
+// cannot rename, so that contents are compared.
+func (d *differ) pairMoves() {
+	type shape struct {
+		kind, target string
+		size         int64
+	}
+	gone := map[shape][]*Change{}
+	for i := range d.out {
+		c := &d.out[i]
+		if c.Kind == Deleted && (c.Type == "file" || c.Type == "link") {
+			key := shape{c.Type, c.Target, c.Size}
+			gone[key] = append(gone[key], c)
+		}
+	}
+	for i := range d.out {
+		c := &d.out[i]
+		list := gone[shape{c.Type, c.Target, c.Size}]
+		if c.Kind != Created || len(list) == 0 {
+			continue
+		}
+		slices.SortStableFunc(list, func(a, b *Change) int { return likeness(b, c) - likeness(a, c) })
+		for _, old := range list {
+			if old.Moved == "" && d.sameFile(old, c) {
+				old.Moved, c.Moved = c.Path, old.Path
+				break
+			}
+		}
+	}
+}
+
+// likeness is larger for a deleted file with the name of a new one.
+func likeness(old, c *Change) int {
+	if filepath.Base(old.rel) == filepath.Base(c.rel) {
+		return 1
+	}
+	return 0
+}
+
+func (d *differ) sameFile(old, c *Change) bool {
+	if c.Type == "link" {
+		return old.Target == c.Target
+	}
+	up, err := os.Lstat(c.Layer)
+	if err != nil {
+		return false
+	}
+	low, err := os.Lstat(old.Path)
+	if err != nil {
+		return false
+	}
+	same, err := sameContents(c.Layer, old.Path, up, low)
+	return same && err == nil
 }
 
 type differ struct {
@@ -140,7 +198,12 @@ func identityOf(info fs.FileInfo) identity {
 	if info == nil {
 		return identity{}
 	}
-	return identity{true, info.Sys().(*unixStat).Ino, changeTime(info)}
+	sys := info.Sys().(*unixStat)
+	out := identity{Exists: true, Inode: sys.Ino, Change: changeTime(info)}
+	if sys.Nlink > 1 && !info.IsDir() {
+		out.Time = info.ModTime().UnixNano()
+	}
+	return out
 }
 
 // compare says how a file of the same type differs, "" if it does not: a file that was only
@@ -229,8 +292,13 @@ func (d *differ) deleted(rel string) error {
 			}
 		}
 	}
-	d.out = append(d.out, Change{Path: path, Kind: Deleted, Type: typeName(info.Mode()), rel: rel,
-		lower: identityOf(info)})
+	c := Change{Path: path, Kind: Deleted, Type: typeName(info.Mode()), rel: rel, lower: identityOf(info)}
+	if c.Type == "file" {
+		c.Size = info.Size()
+	} else if c.Type == "link" {
+		c.Target, _ = os.Readlink(path)
+	}
+	d.out = append(d.out, c)
 	return nil
 }
 

@@ -23,22 +23,19 @@ type layers struct {
 
 const layersPrefix = "run-"
 
-// newLayers makes empty layers above a workspace, and puts those of killed runs in order.
-func newLayers(state, root string) (layers, error) {
+// newLayers makes empty layers above a directory.
+func newLayers(state, root string) (*layers, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
-		return layers{}, err
-	}
-	if _, err := Recover(state); err != nil {
-		return layers{}, fmt.Errorf("confine: changes of an earlier run: %w", err)
+		return nil, err
 	}
 	dir, err := os.MkdirTemp(state, layersPrefix)
 	if err != nil {
-		return layers{}, err
+		return nil, err
 	}
-	l := layers{dir: dir, upper: dir + "/upper", work: dir + "/work", root: root}
+	l := &layers{dir: dir, upper: dir + "/upper", work: dir + "/work", root: root}
 	if err := l.fill(); err != nil {
 		l.remove()
-		return layers{}, err
+		return nil, err
 	}
 	return l, nil
 }

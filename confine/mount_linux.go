@@ -78,7 +78,7 @@ func (b *builder) openSources(mounts []mount) ([]mount, error) {
 	var out []mount
 	for _, m := range mounts {
 		err := error(nil)
-		for _, path := range []string{m.From, m.Upper, m.Work, m.Mask} {
+		for _, path := range []string{m.From, m.Upper, m.Work, m.Mask, m.Between} {
 			if path != "" && err == nil {
 				err = b.open(path)
 			}
@@ -164,6 +164,8 @@ func (b *builder) make(m mount) error {
 		return b.mask(m.To, m.Data == "dir")
 	case mountFile:
 		return b.file(m)
+	case mountKeep:
+		return b.attachOwn(filepath.Join(b.new, m.To), m.To, mount{ReadOnly: true, NoExec: m.NoExec})
 	}
 	return fmt.Errorf("unknown kind of mount %q", m.Kind)
 }
@@ -275,6 +277,9 @@ func (b *builder) overlay(m mount) error {
 		return err
 	}
 	lower := b.layer(m.From)
+	if m.Between != "" {
+		lower = b.layer(m.Between) + ":" + lower
+	}
 	if m.Mask != "" {
 		lower = b.layer(m.Mask) + ":" + lower
 	}
@@ -362,7 +367,7 @@ func (b *builder) mask(to string, dir bool) error {
 	if err != nil {
 		return err
 	}
-	return b.attachOwn(empty, to)
+	return b.attachOwn(empty, to, mount{ReadOnly: true, NoExec: true})
 }
 
 func (b *builder) file(m mount) error {
@@ -375,12 +380,13 @@ func (b *builder) file(m mount) error {
 	if err := os.WriteFile(name, []byte(m.Data), 0o444); err != nil {
 		return err
 	}
-	return b.attachOwn(name, strings.TrimPrefix(at, b.new))
+	return b.attachOwn(name, strings.TrimPrefix(at, b.new), mount{ReadOnly: true, NoExec: true})
 }
 
-// attachOwn mounts a file or directory of scratch, read-only.
-func (b *builder) attachOwn(from, to string) error {
-	source, err := unix.Open(from, unix.O_PATH|unix.O_CLOEXEC, 0)
+// attachOwn mounts a file or directory of scratch, or of the new root.
+func (b *builder) attachOwn(from, to string, m mount) error {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	source, err := unix.Openat2(unix.AT_FDCWD, from, &how)
 	if err != nil {
 		return err
 	}
@@ -389,5 +395,5 @@ func (b *builder) attachOwn(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return attachClone(clone, filepath.Join(b.new, to), mount{ReadOnly: true, NoExec: true})
+	return attachClone(clone, filepath.Join(b.new, to), m)
 }

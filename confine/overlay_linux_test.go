@@ -120,13 +120,13 @@ func TestOverlayJudge(t *testing.T) {
 			return Commit
 		}
 	}
-	o := mustRun(t, p.sh(p.profile(Overlay), `echo bad > x; echo good > y; mkdir dir; echo good > dir/z; cp /bin/true s; chmod 2755 s; rm .git/config`, judge))
-	want := []string{"created dir dir dropped", "created file dir/z dropped", "created file s refused", "created file x dropped", "created file y committed",
-		"deleted file .git/config refused"}
+	o := mustRun(t, p.sh(p.profile(Overlay), `echo bad > x; echo good > y; mkdir dir; echo good > dir/z; cp /bin/true s; chmod 2755 s; rm .git/config; mkdir .husky; echo x > .husky/pre-commit`, judge))
+	want := []string{"created dir .husky refused", "created dir dir dropped", "created file .husky/pre-commit refused", "created file dir/z dropped",
+		"created file s refused", "created file x dropped", "created file y committed"}
 	if got := kinds(p.ws, o.Changes); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if len(o.Refused) != 2 || !o.Refused[0].Exact {
+	if len(o.Refused) != 3 || !o.Refused[0].Exact {
 		t.Errorf("refused: %v", o.Refused)
 	}
 	none := mustRun(t, p.sh(p.profile(Overlay), `echo x > w`, func(c *Command) { c.Judge = nil }))

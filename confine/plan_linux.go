@@ -57,6 +57,7 @@ const (
 	mountHide    mountKind = "hide"    // From again, read-only, without Names
 	mountMask    mountKind = "mask"    // an empty file or directory in place of To
 	mountFile    mountKind = "file"    // a file with the contents Data
+	mountKeep    mountKind = "keep"    // To on itself, read-only
 	makeLink     mountKind = "link"    // a symbolic link to Data
 )
 
@@ -67,6 +68,7 @@ type mount struct {
 	Upper    string   `json:",omitempty"`
 	Work     string   `json:",omitempty"`
 	Mask     string   `json:",omitempty"` // a layer of whiteouts on the host
+	Between  string   `json:",omitempty"` // another layer, above From
 	Names    []string `json:",omitempty"`
 	Data     string   `json:",omitempty"`
 	Size     int64    `json:",omitempty"`
@@ -95,10 +97,11 @@ type viewer struct {
 	mounts  []mount
 	rules   []rule
 	gaps    []Gap
-	missing []string // protected names that do not exist yet, in trees written through
-	root    string   // real path of the workspace
-	layers  layers
-	temp    string // on the host, shown as /tmp to all runs of a session
+	missing []string  // protected names that do not exist yet, in trees written through
+	root    string    // real path of the workspace
+	layers  []*layers // the workspace's, then those of Workspace.More
+	more    []string  // real paths of Workspace.More
+	temp    string    // on the host, shown as /tmp to all runs of a session
 }
 
 func newViewer(p Profile) *viewer {
@@ -122,7 +125,24 @@ func newViewer(p Profile) *viewer {
 	if p.Workspace.Mode != "" {
 		v.root = v.addTree(p.Workspace.Root, mayRead|mayWrite|mayDelete)
 	}
+	for _, dir := range p.Workspace.More {
+		if err := Layered(dir); err != nil {
+			v.gap("show "+dir, err.Error()+"; it is private or left out")
+		} else if real := v.addTree(dir, mayRead|mayWrite|mayDelete); real != "" && real != v.root {
+			v.more = append(v.more, real)
+		}
+	}
 	return v
+}
+
+// layerOf returns the layer that begins at a directory, nil for none.
+func (v *viewer) layerOf(dir string) *layers {
+	for _, l := range v.layers {
+		if l.root == dir {
+			return l
+		}
+	}
+	return nil
 }
 
 // names returns a protected name with its links resolved as far as they exist: the name in its

@@ -53,6 +53,9 @@ type Workspace struct {
 	Root string `json:"root,omitempty"`
 	// Mode is empty (the Root has only the rights that the trees give it), Overlay or Through.
 	Mode Mode `json:"mode,omitempty"`
+	// More are other directories that an Overlay run writes in layers, whose changes are judged
+	// like those of the Root: the repository of a worktree, the machine's /tmp.
+	More []string `json:"more,omitempty"`
 	// State is a directory outside Root that keeps the layers and the journal of an overlay,
 	// best on Root's file system: then changes are moved into place instead of copied.
 	State string `json:"state,omitempty"`
@@ -132,6 +135,7 @@ func (p Profile) sorted() Profile {
 		*list = sortedCopy(*list)
 	}
 	p.Network.Localhost = sortedCopy(p.Network.Localhost)
+	p.Workspace.More = sortedCopy(p.Workspace.More)
 	hosts := slices.Clone(p.Network.Hosts)
 	for i := range hosts {
 		hosts[i].Ports = sortedCopy(hosts[i].Ports)
@@ -189,8 +193,18 @@ func (w Workspace) problems() (errs []error) {
 		errs = append(errs,
 			fmt.Errorf("workspace: an overlay needs a state directory, and %q is not an absolute, clean path", w.State))
 	}
-	if w.Mode == Overlay && isBelow(w.State, w.Root) {
-		errs = append(errs, fmt.Errorf("workspace: the state directory %s lies inside the workspace %s", w.State, w.Root))
+	if w.Mode != Overlay && len(w.More) > 0 {
+		errs = append(errs, errors.New("workspace: more directories are layers of an overlay"))
+	}
+	for _, dir := range w.More {
+		if !isCleanPath(dir) {
+			errs = append(errs, fmt.Errorf("workspace: %q is not an absolute, clean path", dir))
+		}
+	}
+	for _, dir := range append([]string{w.Root}, w.More...) {
+		if w.Mode == Overlay && isBelow(w.State, dir) {
+			errs = append(errs, fmt.Errorf("workspace: the state directory %s lies inside the workspace %s", w.State, dir))
+		}
 	}
 	return errs
 }

@@ -105,13 +105,8 @@ func (l *launch) prepare() error {
 		return fmt.Errorf("confine: the workspace %s does not exist or is hidden", l.p.Workspace.Root)
 	}
 	if l.p.Workspace.Mode == Overlay {
-		layers, err := newLayers(l.p.Workspace.State, v.root)
-		if err != nil {
+		if err := l.layOut(); err != nil {
 			return fmt.Errorf("confine: layers of the workspace: %w", err)
-		}
-		v.layers = layers
-		if err := v.layers.hide(v.hidden); err != nil {
-			return err
 		}
 	}
 	if l.c.Session != "" {
@@ -121,6 +116,9 @@ func (l *launch) prepare() error {
 		}
 		v.temp = s.temp()
 		v.hidden = append(v.hidden, v.names(s.dir)...)
+	}
+	if l.c.Dir != "" {
+		v.noteLinks(l.c.Dir) // programs go by $PWD as well
 	}
 	var err error
 	if l.level == LevelFull {
@@ -132,6 +130,25 @@ func (l *launch) prepare() error {
 		return err
 	}
 	return l.makePlan()
+}
+
+// layOut makes the layers of the workspace and of the directories beside it.
+func (l *launch) layOut() error {
+	v := l.view
+	if _, err := Recover(l.p.Workspace.State); err != nil {
+		return fmt.Errorf("changes of an earlier run: %w", err)
+	}
+	for _, root := range append([]string{v.root}, v.more...) {
+		one, err := newLayers(l.p.Workspace.State, root)
+		if err != nil {
+			return err
+		}
+		v.layers = append(v.layers, one)
+		if err := one.hide(v.hidden); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *launch) makePlan() error {
@@ -163,15 +180,18 @@ func (l *launch) makePlan() error {
 	if !isCleanPath(l.plan.Dir) {
 		return fmt.Errorf("confine: the directory %q is not an absolute, clean path", l.plan.Dir)
 	}
+	if real, err := filepath.EvalSymlinks(l.plan.Dir); err == nil {
+		l.plan.Dir = real
+	}
 	return nil
 }
 
 func (l *launch) cleanUp() {
-	if l.view.layers.dir != "" {
-		if _, err := os.Stat(filepath.Join(l.view.layers.dir, journalName)); err == nil && !l.view.layers.done {
-			l.view.layers.lock.Close() // for Recover to finish
+	for _, one := range l.view.layers {
+		if _, err := os.Stat(filepath.Join(one.dir, journalName)); err == nil && !one.done {
+			one.lock.Close() // for Recover to finish
 		} else {
-			l.view.layers.remove()
+			one.remove()
 		}
 	}
 	if l.temp != "" {

@@ -25,3 +25,6 @@ func Left(string) ([]Kept, error) { return nil, ErrUnsupported }
 
 // Stop has nothing to end on this system.
 func Stop(string) error { return ErrUnsupported }
+
+// Layered says that no layers are known on this system.
+func Layered(string) error { return ErrUnsupported }

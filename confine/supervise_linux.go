@@ -215,21 +215,24 @@ func (l *launch) finish(res *Result) error {
 	if l.p.Workspace.Mode != Overlay {
 		return nil
 	}
-	layers := &l.view.layers
-	changes, err := layers.differences()
-	if err != nil {
-		return fmt.Errorf("confine: changes of the workspace: %w", err)
+	var errs []error
+	for _, one := range l.view.layers {
+		changes, err := one.differences()
+		if err != nil {
+			return fmt.Errorf("confine: changes of the workspace: %w", err)
+		}
+		one.judge(changes, l.view.hidden, l.readOnlyNames(), l.c.Judge)
+		err = one.commit(changes, l.c.sim.KillCommit)
+		one.done = err == nil
+		errs = append(errs, err)
+		res.Changes = append(res.Changes, changes...)
 	}
-	layers.judge(changes, l.view.hidden, l.readOnlyNames(), l.c.Judge)
-	err = layers.commit(changes, l.c.sim.KillCommit)
-	layers.done = err == nil
-	res.Changes = changes
-	for _, c := range changes {
+	for _, c := range res.Changes {
 		if c.Outcome == Refused {
 			res.Refused = append(res.Refused, Refusal{Kind: "write", Name: c.Path, Exact: true, Why: c.Why})
 		}
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 func (l *launch) readOnlyNames() []string {

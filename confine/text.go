@@ -52,7 +52,8 @@ func (p Profile) String() string {
 func (w Workspace) sentence() string {
 	switch w.Mode {
 	case Overlay:
-		return fmt.Sprintf("Works on %s in a layer of its own; each change is judged at the end.\n", w.Root)
+		return fmt.Sprintf("Works on %s in a layer of its own; each change is judged at the end.\n",
+			strings.Join(append([]string{w.Root}, w.More...), ", "))
 	case Through:
 		return fmt.Sprintf("Works on %s and changes it at once.\n", w.Root)
 	}

@@ -87,11 +87,11 @@ func (v *viewer) treeMounts() {
 		}
 		r := v.rightsOf(tree)
 		m := mount{Kind: mountTree, From: tree, To: tree, ReadOnly: r&(mayWrite|mayDelete) == 0, NoExec: r&mayExecute == 0}
-		if v.p.Workspace.Mode == Overlay && tree == v.root {
-			m = mount{Kind: mountOverlay, From: tree, To: tree, Upper: v.layers.upper, Work: v.layers.work,
-				Mask: v.layers.mask, NoExec: m.NoExec}
-		} else if v.p.Workspace.Mode == Overlay && isBelow(tree, v.root) {
-			continue // a layer holds the workspace whole
+		if l := v.layerOf(tree); l != nil {
+			m = mount{Kind: mountOverlay, From: tree, To: tree, Upper: l.upper, Work: l.work, Mask: l.mask,
+				Between: v.between(tree), NoExec: m.NoExec}
+		} else if slices.ContainsFunc(v.layers, func(l *layers) bool { return isBelow(tree, l.root) }) {
+			continue // a layer holds its directory whole
 		}
 		if around := v.enclosing(tree); around != nil && around.To == tree && around.Kind == mountTree &&
 			m.Kind == mountTree {
@@ -101,6 +101,18 @@ func (v *viewer) treeMounts() {
 		}
 		v.add(m)
 	}
+}
+
+// between is the temporary directory of the session, where others that stay in the background have left something
+// in theirs: it lies above the machine's.
+func (v *viewer) between(tree string) string {
+	if tree != "/tmp" || v.temp == "" {
+		return ""
+	}
+	if entries, err := os.ReadDir(v.temp); err != nil || len(entries) == 0 {
+		return ""
+	}
+	return v.temp
 }
 
 func sameAccess(a, b mount) bool {
@@ -179,16 +191,22 @@ func (v *viewer) pin(dir string) {
 		NoExec: around.NoExec})
 }
 
-// protectNames makes ReadOnly names read-only where a tree is written through. In an overlay
-// they are refused when the changes are judged.
+// protectNames makes ReadOnly names read-only. In an overlay those that do not exist yet are refused when the
+// changes are judged, and so are ways around the others: `mv .git x; mkdir .git`.
 func (v *viewer) protectNames() {
 	for _, given := range v.p.ReadOnly {
 		for _, name := range v.names(given) {
 			around := v.enclosing(name)
-			if around == nil || !around.isHost() || around.Kind == mountOverlay || around.ReadOnly {
+			if around == nil || !around.isHost() || around.ReadOnly {
 				continue
 			}
 			info, err := os.Lstat(name)
+			if around.Kind == mountOverlay {
+				if err == nil && info.Mode()&os.ModeSymlink == 0 && !v.isHidden(name) {
+					v.mounts = append(v.mounts, mount{Kind: mountKeep, To: name, ReadOnly: true, NoExec: around.NoExec})
+				}
+				continue
+			}
 			if err != nil {
 				v.missing = append(v.missing, name)
 				v.gap("keep "+name+" unchanged", "it does not exist yet, and a tree that is written through lets it be made")
