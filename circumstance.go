@@ -106,7 +106,7 @@ var circumstances = [...]Circumstance{
 		Sample: "example",
 		Flag:   "`name` of the branch that is checked out (default: the one that is)",
 		text:   func(c *Call) *string { return &c.Branch },
-		find:   func(c *Call, _ Machine) []string { return one(branchOf(c.Anchor())) },
+		find:   branchOf,
 	},
 	{
 		Name: "hint", Key: "hint", Setter: SetByMachine, When: "hint", Example: "hint: read-only",
@@ -246,9 +246,15 @@ func one(s string) []string {
 	return []string{s}
 }
 
+// here tells whether the call is made on this machine, so that its system and its files are the call's.
+func (m *Machine) here() bool {
+	_, here := m.World.(OS)
+	return here
+}
+
 // systemOf returns the operating system that the call is made on, as people call it.
 func systemOf(_ *Call, m Machine) []string {
-	if _, here := m.World.(OS); !here {
+	if !m.here() {
 		return nil
 	}
 	if runtime.GOOS == "darwin" {
@@ -257,8 +263,16 @@ func systemOf(_ *Call, m Machine) []string {
 	return []string{runtime.GOOS}
 }
 
-// branchOf returns the branch that is checked out at a directory, "" where that cannot be told.
-func branchOf(dir string) string {
+// branchOf returns the branch that is checked out where the call is made.
+func branchOf(c *Call, m Machine) []string {
+	if !m.here() {
+		return nil
+	}
+	return one(branchAt(c.Anchor()))
+}
+
+// branchAt returns the branch that is checked out at a directory, "" where that cannot be told.
+func branchAt(dir string) string {
 	for ; dir != "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		at := filepath.Join(dir, ".git")
 		st, err := os.Stat(at)

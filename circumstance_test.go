@@ -92,8 +92,7 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	here := Machine{World: OS{}, Marks: func() []string { return []string{"read secrets"} }}
-	var c, elsewhere Call
-	c.Dir = dir
+	c, elsewhere := Call{Dir: dir}, Call{Dir: dir}
 	for at := range Circumstances() {
 		at.Find(&c, here)
 		at.Find(&elsewhere, Machine{World: &Snapshot{}, Marks: here.Marks})
@@ -109,8 +108,8 @@ func TestFind(t *testing.T) {
 	if c.Agent != "" || c.User != "" || c.Roles != nil || c.Hint != "" || c.Mode != "" {
 		t.Errorf("found though nothing says it: %+v", c)
 	}
-	if elsewhere.Circumstances != nil {
-		t.Errorf("the system of a call that is made elsewhere: %+v", elsewhere)
+	if elsewhere.Circumstances != nil || elsewhere.Branch != "" {
+		t.Errorf("the system and the branch of a call that is made elsewhere: %+v", elsewhere)
 	}
 }
 

@@ -14,11 +14,15 @@ import (
 // Together with the record's World they make the decision repeatable.
 type Circumstances struct {
 	// Said is the policy's own verdict; the record's is the outcome.
-	Said     obstat.Verdict `json:"said"`
-	Subjects []string       `json:"subjects,omitempty"`
-	Roots    []string       `json:"roots,omitempty"`
-	Project  string         `json:"project,omitempty"`
-	Repeat   int            `json:"repeat,omitempty"`
+	Said obstat.Verdict `json:"said"`
+	// By is the kind of thing that settled the call; its sentence is the record's reason.
+	By obstat.ByKind `json:"by"`
+	// InMode is the policy's mode that the call was decided in, where it names none itself.
+	InMode   obstat.Mode `json:"in_mode,omitempty"`
+	Subjects []string    `json:"subjects,omitempty"`
+	Roots    []string    `json:"roots,omitempty"`
+	Project  string      `json:"project,omitempty"`
+	Repeat   int         `json:"repeat,omitempty"`
 	// Marks are what the session is known to have done, once the call has run.
 	Marks []string `json:"marks,omitempty"`
 	// Given is the input that a human or the policy put in place of the call's,

@@ -107,6 +107,9 @@ func (c *Circumstances) encode() ([]byte, error) {
 	w := &jsonx.Writer{Buf: append(make([]byte, 0, 256), '{')}
 	w.Key("said")
 	w.String(c.Said.String())
+	w.Key("by")
+	w.String(c.By.String())
+	w.TextField("in_mode", string(c.InMode))
 	w.ListField("subjects", c.Subjects)
 	w.ListField("roots", c.Roots)
 	w.TextField("project", c.Project)

@@ -69,7 +69,7 @@ func TestEncode(t *testing.T) {
 			t.Fatalf("%v\n%s\n%s", err, got, want)
 		}
 		texts := rapid.SliceOfN(rapid.String(), 0, 2)
-		c := &Circumstances{Said: rapid.SampledFrom([]obstat.Verdict{obstat.Deny, obstat.Ask, obstat.Allow}).Draw(t, "said"), Subjects: texts.Draw(t, "subjects"),
+		c := &Circumstances{Said: rapid.SampledFrom([]obstat.Verdict{obstat.Deny, obstat.Ask, obstat.Allow}).Draw(t, "said"), By: obstat.ByKind(rapid.IntRange(0, int(obstat.ByConfined)).Draw(t, "by")), InMode: obstat.Mode(r.Tool), Subjects: texts.Draw(t, "subjects"),
 			Roots: texts.Draw(t, "roots"), Repeat: r.V, Given: r.Input, Partial: r.Reason, Project: r.Dir,
 			Marks: texts.Draw(t, "marks"), Suggested: texts.Draw(t, "suggested")}
 		if want, err = encode(c); err != nil {

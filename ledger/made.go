@@ -51,8 +51,11 @@ func (m *Made) Record() *Record {
 	}
 	judged := *c
 	judged.Mode = m.Mode
-	more := Circumstances{Said: m.Said, Subjects: c.Subjects, Roots: c.Roots, Project: c.Project, Repeat: c.Repeat,
-		Marks: d.Marks, Suggested: m.Suggested, call: &judged}
+	more := Circumstances{Said: m.Said, By: d.By.Kind, Subjects: c.Subjects, Roots: c.Roots, Project: c.Project,
+		Repeat: c.Repeat, Marks: d.Marks, Suggested: m.Suggested, call: &judged}
+	if m.Mode == "" {
+		more.InMode = d.Mode
+	}
 	var partial string
 	r.Input, more.Partial = Legible(c.Input)
 	if m.Given != nil {

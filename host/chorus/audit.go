@@ -1,10 +1,10 @@
 package chorus
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
@@ -107,26 +107,23 @@ func rowOf(r *ledger.Record) Row {
 	}
 	made := *r
 	made.Kind = ledger.Decision // an ask says as much of its call
-	if call, _, err := made.Replayable(); err == nil {
-		if action, err := chorus.Action(call, nil); err == nil {
-			row.ActionString = action
-		}
-	}
 	if !allowed {
 		row.Detail = r.Reason
-		if i := strings.LastIndex(r.Reason, andMode); i >= 0 && !asked && r.Stage == "default" {
-			mode, _, _ := strings.Cut(r.Reason[i+len(andMode):], " ")
-			row.Detail = profileDetail(mode)
-		}
+	}
+	call, more, err := made.Replayable()
+	if err != nil {
+		return row
+	}
+	if action, err := chorus.Action(call, nil); err == nil {
+		row.ActionString = action
+	}
+	if mode := cmp.Or(call.Mode, more.InMode); !allowed && !asked && more.By == obstat.ByDefault && mode != "" {
+		row.Detail = profileDetail(mode)
 	}
 	return row
 }
 
-// The document's details, and the words before the mode in a reason such as `no rule is about it,
-// and mode locked denies the rest`.
-const (
-	userDenied = "User denied"
-	andMode    = ", and mode "
-)
+// userDenied is the document's detail of a refusal.
+const userDenied = "User denied"
 
-func profileDetail(profile string) string { return "Profile: " + profile }
+func profileDetail(profile obstat.Mode) string { return "Profile: " + string(profile) }

@@ -24,6 +24,10 @@ func TestRows(t *testing.T) {
 		{Kind: ledger.Decision, Time: at.Add(5 * time.Second), Agent: "frontend", User: "12345", Tool: "git", Detail: json.RawMessage(`{"subjects":["tool:git:push origin main"]}`), Verdict: "allow", Request: "r"},
 		{Kind: ledger.Decision, Time: at.Add(10 * time.Second), Agent: "frontend", User: "12345", Tool: "bash", Input: json.RawMessage(`{"command":"rm -rf /"}`), Verdict: "deny", Request: "q", Reason: "User denied"},
 		{Kind: ledger.Decision, Time: at.Add(time.Minute), Agent: "writing", User: "67890", Tool: "bash", Input: json.RawMessage(`{"command":"ls"}`), Verdict: "deny", Reason: "Profile: locked"},
+		{Kind: ledger.Decision, Time: at.Add(2 * time.Minute), Agent: "writing", User: "67890", Tool: "bash", Input: json.RawMessage(`{"command":"ls"}`), Verdict: "deny",
+			Stage: "default", Detail: json.RawMessage(`{"said":"deny","by":"default","mode":"read only"}`), Reason: "bash ls: no rule is about it, and mode read only denies what no rule allows"},
+		{Kind: ledger.Decision, Time: at.Add(3 * time.Minute), Agent: "writing", User: "67890", Tool: "bash", Input: json.RawMessage(`{"command":"ls"}`), Verdict: "deny",
+			Stage: "default", Detail: json.RawMessage(`{"said":"deny","by":"fault","mode":"locked"}`), Reason: "the ledger is full, and mode locked"},
 	} {
 		if err := s.Append(t.Context(), r); err != nil {
 			t.Fatal(err)
@@ -40,6 +44,8 @@ func TestRows(t *testing.T) {
 | frontend | 2026-02-12T10:00:05 | tool:git:push origin main | ask_approved | 12345 |  |
 | frontend | 2026-02-12T10:00:10 | tool:bash:rm -rf / | ask_denied | 12345 | User denied |
 | writing | 2026-02-12T10:01:00 | tool:bash:ls | deny | 67890 | Profile: locked |
+| writing | 2026-02-12T10:02:00 | tool:bash:ls | deny | 67890 | Profile: read only |
+| writing | 2026-02-12T10:03:00 | tool:bash:ls | deny | 67890 | the ledger is full, and mode locked |
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -126,8 +126,8 @@ func (h *Host) Check(ctx context.Context, call *obstat.Call) Result {
 // denied is the detail of a denial: the profile where it simply allows nothing
 // like it, else the reason.
 func denied(d *obstat.Decision) string {
-	if d.Stage == "default" && len(d.Faults) == 0 && d.Note == "" {
-		return profileDetail(string(d.Mode))
+	if d.By.Kind == obstat.ByDefault {
+		return profileDetail(d.Mode)
 	}
 	return d.Reason()
 }
