@@ -447,7 +447,10 @@ func (a *analyzer) addGap(k GapKind, why string, span shell.Span, cmd int) {
 func (a *analyzer) finish() *Analysis {
 	an := a.an
 	for i := range an.Commands {
-		an.Commands[i].ReadOnly = true
+		c := &an.Commands[i]
+		if c.ReadOnly = true; switching().Has(c.Program) {
+			c.Steered = "a file of the project can choose the program that runs"
+		}
 	}
 	an.ReadOnly, an.Full = true, len(an.Gaps) == 0
 	for i := range an.Gaps {

@@ -134,6 +134,9 @@ type Wrapping struct {
 	Wrapper     bool // it runs the command that follows it
 	Transparent bool // a wrapper that does nothing of its own
 	Loads       bool // a wrapper that runs whatever program a package brings: npx, `uv run`
+	// Steered says why files that are no part of the call can make it run other programs, "" where they
+	// cannot: `git status` in a repository that came with a package, `yarn --version`, `cargo --version`.
+	Steered string
 }
 
 // Given reports whether allowing the command that runs command i allows it, too: `npx eslint` runs code of
@@ -181,6 +184,17 @@ func (a *Analysis) Unknown(i int) bool {
 // Fetches reports whether a command fetches packages from hosts that its settings name: `npm ci`.
 func (a *Analysis) Fetches() bool {
 	return slices.ContainsFunc(a.Effects, func(e Effect) bool { return e.fetches() && !e.Harmless })
+}
+
+// Steered reports whether files that are no part of the call can make a command run other programs: those of a
+// repository that is not the project's own, or a project's choice of another toolchain.
+func (a *Analysis) Steered() bool {
+	return slices.ContainsFunc(a.Commands, func(c Command) bool { return c.Steered != "" })
+}
+
+// RunsHooks reports whether git runs the repository's hooks beside its own work: `git commit`.
+func (a *Analysis) RunsHooks() bool {
+	return slices.ContainsFunc(a.Effects, func(e Effect) bool { return e.Tags.Has(Hooks) && e.Where == "" })
 }
 
 func (e *Effect) fetches() bool { return e.Kind == Connect && e.Tags.Has(Fetch) }

@@ -14,6 +14,8 @@ var (
 	pathDirs        = kb.Table("!path-dirs")
 	lineSplitters   = kb.Table("!splits-lines")
 	secretVariables = kb.Table("!secret-variables")
+	plainVariables  = kb.Table("!plain-variables")
+	switching       = kb.Table("!switching")
 )
 
 // envRule describes a variable by the effect of assigning it.
@@ -161,14 +163,18 @@ func (c *call) listsVariables() bool {
 
 // showVariable is the name of a variable that is printed: `printenv HOME`.
 func (c *call) showVariable(w *shell.Word) {
-	if !w.Known || tellingName(w.Text) {
+	if !w.Known || SecretVariable(w.Text) {
 		c.environ(w)
 	}
 }
 
-// tellingName reports whether a variable is called like a secret.
-func tellingName(name string) bool {
-	return secretVariables().In(strings.ToUpper(name))
+// SecretVariable reports whether a variable is called like a secret: GITHUB_TOKEN, and not GIT_AUTHOR_NAME.
+func SecretVariable(name string) bool {
+	name = strings.ToUpper(name)
+	for _, plain := range plainVariables().Words() {
+		name = strings.ReplaceAll(name, plain, "")
+	}
+	return secretVariables().In(name)
 }
 
 // prints looks for the variables that echo and printf show: `echo $API_KEY`, not `echo ${API_KEY:+set}`.
@@ -185,7 +191,7 @@ func (c *call) prints() {
 			for end < len(rest) && rest[end] < 0x80 && word.IsByte(rest[end]) {
 				end++
 			}
-			if after := strings.TrimPrefix(rest[end:], ":"); tellingName(rest[:end]) && !strings.HasPrefix(after, "+") {
+			if after := strings.TrimPrefix(rest[end:], ":"); SecretVariable(rest[:end]) && !strings.HasPrefix(after, "+") {
 				c.environ(w)
 				break
 			}

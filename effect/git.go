@@ -356,9 +356,7 @@ func (c *call) isFiles(w *shell.Word) bool {
 	if at == "" || fs == nil || c.f.otherRepo {
 		return false
 	}
-	files, ok := fs.(paths.Filer)
-	_, link := fs.Readlink(at)
-	return link || fs.IsDir(at) || ok && files.IsFile(at)
+	return isThere(fs, at)
 }
 
 // undoes adds, to each tracked file that put has written, the deletion of its uncommitted changes:
@@ -442,17 +440,34 @@ func (a *analyzer) strange(dir, root string) bool {
 	if fs == nil || path.Dir(dir) == root && path.Base(dir) == ".git" {
 		return false
 	}
-	for at := path.Clean(dir); len(at) > len(root); at = path.Dir(at) {
-		if at == path.Join(root, ".git") {
+	for at := path.Clean(dir); len(at) >= len(root); at = path.Dir(at) {
+		own := isThere(fs, at+"/.git")
+		switch {
+		case at == path.Join(root, ".git"):
 			return false
-		}
-		files, _ := fs.(paths.Filer)
-		bare := fs.IsDir(at+"/objects") && fs.IsDir(at+"/refs")
-		if bare || fs.IsDir(at+"/.git") || files != nil && files.IsFile(at+"/.git") {
+		case own:
+			return at != root
+		case isBare(fs, at):
 			return true
+		case at == "/":
+			return false
 		}
 	}
 	return false
+}
+
+// isBare reports whether git may take a directory itself for a repository. It looks for HEAD, objects and refs,
+// which need not be directories, the last two perhaps where the file commondir says.
+func isBare(fs paths.FS, dir string) bool {
+	return isThere(fs, dir+"/objects") && isThere(fs, dir+"/refs") || isThere(fs, dir+"/commondir")
+}
+
+func isThere(fs paths.FS, name string) bool {
+	if _, link := fs.Readlink(name); link || fs.IsDir(name) {
+		return true
+	}
+	files, ok := fs.(paths.Filer)
+	return ok && files.IsFile(name)
 }
 
 // gitConfig is a setting given on git's command line: most can make it run programs.

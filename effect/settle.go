@@ -16,7 +16,11 @@ const whyInput = "read from standard input"
 // settle turns the flags and operands that were met into effects.
 func (c *call) settle() {
 	before := len(c.a.an.Effects)
-	if c.settleFlags() {
+	done := c.settleFlags()
+	if c.isGit() && c.f.where == "" {
+		c.a.an.Commands[c.cmd].Steered = c.distrust()
+	}
+	if done {
 		return
 	}
 	c.deeds()
