@@ -4,6 +4,7 @@ package confine
 
 import (
 	"context"
+	"io/fs"
 	"runtime"
 )
 
@@ -28,3 +29,6 @@ func Stop(string) error { return ErrUnsupported }
 
 // Layered says that no layers are known on this system.
 func Layered(string) error { return ErrUnsupported }
+
+// entriesTime is when a directory's entries changed.
+func entriesTime(info fs.FileInfo) int64 { return info.ModTime().UnixNano() }

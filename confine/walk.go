@@ -90,7 +90,7 @@ func (f *finder) look(rel string) (WalkedDir, error) {
 	if err != nil {
 		return WalkedDir{}, err
 	}
-	now := info.ModTime().UnixNano()
+	now := entriesTime(info)
 	if had, ok := f.old[rel]; ok && had.Time == now {
 		return had, nil
 	}
@@ -99,7 +99,7 @@ func (f *finder) look(rel string) (WalkedDir, error) {
 		return WalkedDir{}, err
 	}
 	out := WalkedDir{Time: now}
-	if time.Since(info.ModTime()) < time.Second {
+	if time.Since(time.Unix(0, now)) < time.Second {
 		out.Time = 0 // it may change again without a new time; read it next time too
 	}
 	for _, e := range entries {

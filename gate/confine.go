@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,7 +41,9 @@ func (g *Gate) Bounds(ctx context.Context, call *obstat.Call) (obstat.Decision, 
 	if j.Verdict == obstat.Deny {
 		return j.Decision, nil, nil
 	}
-	b, err := confined.Make(g.place(ctx, &c, j, j.wish()))
+	p := g.place(ctx, &c, j, j.wish())
+	p.Asked = j.Verdict == obstat.Ask && !j.OnlyUnknown
+	b, err := confined.Make(p)
 	return j.Decision, b, err
 }
 
@@ -68,9 +71,8 @@ func (j *judged) wish() native.Confine {
 }
 
 // confine lets a call run confined that would ask only because it cannot be known, where the policy
-// wants that; with `confine: always`, one that is allowed as well, and one that is allowed to fetch packages in
-// any case: which hosts those are, a file of the project may say. Where it cannot be, the call asks, and the note
-// says why.
+// wants that; with `confine: always`, one that is allowed as well, and with `confine: code` one that is allowed and
+// runs unseen code. Where it cannot be, the call asks, and the note says why.
 func (g *Gate) confine(ctx context.Context, c *obstat.Call, j *judged, digest string) obstat.Decision {
 	d := j.Decision
 	unknown := d.Verdict == obstat.Ask && d.OnlyUnknown
@@ -81,8 +83,11 @@ func (g *Gate) confine(ctx context.Context, c *obstat.Call, j *judged, digest st
 	wish := j.wish()
 	unknown = unknown && wish.Code
 	always := held && wish.Always
-	fetches := held && wish.Code && j.world.Analysis(c).Fetches()
-	if !unknown && !always && !fetches || g.opts.Confine == nil && !fetches {
+	unseen := ""
+	if held && wish.Code {
+		unseen = g.unseen(c, j)
+	}
+	if !unknown && !always && unseen == "" || g.opts.Confine == nil && unseen == "" {
 		return d
 	}
 	out, err := g.confined(ctx, c, j, wish, digest)
@@ -90,11 +95,8 @@ func (g *Gate) confine(ctx context.Context, c *obstat.Call, j *judged, digest st
 		return out
 	}
 	note := "it cannot run confined: " + err.Error()
-	why := "the policy confines every command, and "
-	if fetches {
-		why = "it fetches packages, and "
-	}
-	if always || fetches {
+	if always || unseen != "" {
+		why := cmp.Or(unseen, "the policy confines every command") + ", and "
 		return obstat.Decision{Verdict: obstat.Ask, By: obstat.By{Kind: obstat.ByGuard}, Stage: obstat.StageConfined,
 			Tool: d.Tool, Mode: d.Mode, Note: why + note}
 	}
@@ -103,6 +105,24 @@ func (g *Gate) confine(ctx context.Context, c *obstat.Call, j *judged, digest st
 	}
 	d.Note = join(d.Note, note)
 	return d
+}
+
+// unseen says why a command that a rule allows runs code that cannot be looked into all the same, "" where it does
+// not. A confined run may have left that code behind: a repository in a directory of its own, a program in
+// `node_modules/.bin`, a hook in `.husky`.
+func (g *Gate) unseen(c *obstat.Call, j *judged) string {
+	an := j.world.Analysis(c)
+	switch {
+	case an.Fetches():
+		return "it fetches packages"
+	case an.Steered():
+		return "files that are no part of it can make it run other programs"
+	case confined.Planted(an, c.Roots, g.opts.Getenv("PATH")):
+		return "it runs a program of the project"
+	case an.RunsHooks() && confined.HasHooks(c.Dir):
+		return "git runs hooks"
+	}
+	return ""
 }
 
 // runsCommand tells whether a call is of a shell.

@@ -94,14 +94,16 @@ func (y *yard) golden(t *testing.T, name, text string) {
 	var lines []string
 	for line := range strings.Lines(text) {
 		var kept []string
-		for _, part := range strings.Split(strings.TrimSuffix(line, "\n"), ", ") {
-			if !strings.HasPrefix(strings.TrimPrefix(part, "Does not see "), "/etc/") {
+		line, hides := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "Does not see ")
+		for _, part := range strings.Split(line, ", ") {
+			if !strings.HasPrefix(part, "/etc/") { // root does not see more of it than others
 				kept = append(kept, part)
-			} else if strings.HasPrefix(part, "Does not see ") {
-				kept = append(kept, "Does not see -")
 			}
 		}
-		lines = append(lines, strings.Join(kept, ", "))
+		if line = strings.Join(kept, ", "); hides {
+			line = "Does not see " + line
+		}
+		lines = append(lines, line)
 	}
 	got := []byte(strings.Join(lines, "\n") + "\n")
 	file := filepath.Join("testdata", "confined", name+".txt")
@@ -173,6 +175,7 @@ deny: [read secrets]
 // TestConfinedAnswer: a call that asks only because it cannot be known is allowed with a changed command;
 // any other one asks or is denied as before.
 func TestConfinedAnswer(t *testing.T) {
+	const git = "confine: code\n#git\n"
 	const rules = "allow: [read workspace, write workspace, connect registries, run pip download]\n" +
 		"ask: [run git push]\ndeny: [run curl, read secrets]\n"
 	for _, tt := range []struct {
@@ -200,11 +203,28 @@ func TestConfinedAnswer(t *testing.T) {
 		{name: "packages", policy: "confine: code\n", command: "npm ci", want: obstat.Allow, confined: true},
 		{name: "packages, allowed", policy: "confine: code\n", command: "pip download x", want: obstat.Allow, confined: true},
 		{name: "packages, a poor machine", policy: "confine: code\n", command: "npm ci", machine: confine.LevelNone, want: obstat.Ask},
+		{name: "git in another repository", policy: git, command: "cd ev; git status", want: obstat.Allow, confined: true},
+		{name: "git in another repository, a poor machine", policy: git, command: "cd ev; git status", machine: confine.LevelNone, want: obstat.Ask},
+		{name: "git in the project's own", policy: git, command: "cd src; git status", want: obstat.Allow},
+		{name: "git without hooks", policy: git, command: "git commit -m x", want: obstat.Allow},
+		{name: "git with hooks of the project", policy: git, command: "git commit -m husky", want: obstat.Allow, confined: true},
+		{name: "a toolchain that the project chooses", policy: "confine: code\n", command: "yarn --version", want: obstat.Allow, confined: true},
+		{name: "a program of the project", policy: "confine: code\n", command: "./ls -l", want: obstat.Allow, confined: true},
+		{name: "a program of the project by PATH", policy: "confine: code\n", command: "ls -l # planted", want: obstat.Allow, confined: true},
 		{name: "does not parse", policy: "confine: code\n", command: "make 'x", want: obstat.Ask},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			y := newYard(t)
-			place(t, filepath.Join(y.dir, "obstat.yaml"), "version: 1\n"+tt.policy+rules)
+			text := "version: 1\n" + tt.policy + rules
+			if tt.policy == git {
+				text = strings.Replace(text, "run pip", "run git status, run git commit, run pip", 1)
+				y.repository(t, strings.Contains(tt.command, "husky"))
+			}
+			if strings.Contains(tt.command, "planted") {
+				place(t, filepath.Join(y.dir, "node_modules/.bin/ls"), "#!/bin/sh\n")
+				t.Setenv("PATH", filepath.Join(y.dir, "node_modules/.bin")+":"+os.Getenv("PATH"))
+			}
+			place(t, filepath.Join(y.dir, "obstat.yaml"), text)
 			level := cmpOr(tt.machine, confine.LevelFull)
 			c := &gate.Confining{Not: func(*obstat.Call, *obstat.Decision) string { return tt.not },
 				Machine: func(context.Context) confine.Report {
@@ -228,6 +248,36 @@ func TestConfinedAnswer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// repository makes the project one of git's, with a directory that looks like another, and with hooks that are
+// files of the project.
+func (y *yard) repository(t *testing.T, husky bool) {
+	t.Helper()
+	git, err := exec.LookPath("/usr/bin/git")
+	if err != nil {
+		t.Skip("there is no git on this machine")
+	}
+	t.Setenv("PATH", filepath.Dir(git))
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	if err := os.RemoveAll(filepath.Join(y.dir, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	commands := [][]string{{"init", "-q", "--template="}}
+	if husky {
+		place(t, filepath.Join(y.dir, ".husky/pre-commit"), "npm test\n")
+		commands = append(commands, []string{"config", "core.hooksPath", ".husky"})
+	}
+	for _, args := range commands {
+		cmd := exec.Command(git, args...)
+		cmd.Dir = y.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+	}
+	place(t, filepath.Join(y.dir, "ev/HEAD"), "ref: refs/heads/main\n")
+	place(t, filepath.Join(y.dir, "ev/objects/x"), "")
+	place(t, filepath.Join(y.dir, "ev/refs/x"), "")
 }
 
 func cmpOr(a, b confine.Level) confine.Level {
@@ -269,7 +319,8 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// TestTracked: a name that git tracks is not hidden, since it would look deleted.
+// TestTracked: a name of which git's last commit has the same contents is not hidden, since it would look deleted. That
+// the index has it, or the commit other contents, does not make it known.
 func TestTracked(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -277,22 +328,31 @@ func TestTracked(t *testing.T) {
 	}
 	y := newYard(t)
 	t.Setenv("PATH", filepath.Dir(git))
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	if err := os.RemoveAll(filepath.Join(y.dir, ".git")); err != nil {
 		t.Fatal(err)
 	}
 	place(t, filepath.Join(y.dir, "obstat.yaml"), "version: 1\nconfine: code\ndeny: [read secrets]\n")
-	for _, args := range [][]string{{"init", "-q"}, {"add", "deploy/server.pem"}} {
-		cmd := exec.Command(git, args...)
+	place(t, filepath.Join(y.dir, "old.pem"), "as committed")
+	run := func(args ...string) {
+		cmd := exec.Command(git, append([]string{"-c", "user.name=x", "-c", "user.email=x"}, args...)...)
 		cmd.Dir = y.dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v", out, err)
 		}
 	}
+	run("init", "-q")
+	run("add", "deploy/server.pem", "old.pem")
+	run("commit", "-q", "-m", "x")
+	place(t, filepath.Join(y.dir, "old.pem"), "a key of this machine")
+	run("add", "-f", ".env")
 	_, b, err := y.gate(t, "claude-code", &gate.Confining{}).Bounds(t.Context(), y.bash("Bash", "command", "make"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h := b.Profile.Hidden; slices.Contains(h, y.dir+"/deploy/server.pem") || !slices.Contains(h, y.dir+"/.env") {
-		t.Errorf("hidden are %q", h)
+	for name, want := range map[string]bool{"deploy/server.pem": false, "old.pem": true, ".env": true} {
+		if got := slices.Contains(b.Profile.Hidden, filepath.Join(y.dir, name)); got != want {
+			t.Errorf("%s is hidden: %t; all: %q", name, got, b.Profile.Hidden)
+		}
 	}
 }

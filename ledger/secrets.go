@@ -163,6 +163,32 @@ func (r *secretRules) name(s string) strength {
 	return innocent
 }
 
+// IsSecret tells whether a value of a name is a secret: by the name, by the value's own shape, as of `ghp_…`, of a
+// private key and of an address with a password, or because it looks generated and the name is one of secrets often.
+func IsSecret(name, value string) bool {
+	r := builtin()
+	if r == nil {
+		return true
+	}
+	switch r.name(name) {
+	case strong:
+		return len(value) > shortestPhrase
+	case weak:
+		return random(value)
+	}
+	return len(r.scan(value)) > 0 || generated(value)
+}
+
+// generated tells a value that no person wrote and no tool prints as an address, a path or a digest: letters of both
+// cases and digits, without marks in between. Digests are hexadecimal, and no secrets.
+func generated(s string) bool {
+	const alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+="
+	if len(s) < 24 || strings.Trim(s, alphabet) != "" || strings.Trim(s, "0123456789abcdefABCDEF-") == "" {
+		return false
+	}
+	return strings.ContainsAny(s, "0123456789") && strings.ToLower(s) != s && strings.ToUpper(s) != s && random(s)
+}
+
 // shortestPhrase is how many letters the shortest name of a secret has: pw.
 const shortestPhrase = 2
 

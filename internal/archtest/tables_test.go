@@ -86,7 +86,7 @@ var importTable = []importRow{
 		why: "policy finds the files in force and what was accepted of them; it decides by the engine and asks nobody"},
 	{pkg: "internal/guard/protect", may: []string{"", "agent", "effect", "pattern", "paths", "shell"},
 		why: "protect runs in the hook before every call: it knows names and effects, and must not bring storage along"},
-	{pkg: "internal/guard/confined", may: []string{"internal/keep/statedir", "", "confine", "dialect/native", "effect", "paths", "pattern", "shell"},
+	{pkg: "internal/guard/confined", may: []string{"internal/keep/statedir", "", "confine", "dialect/native", "effect", "ledger", "paths", "pattern", "shell"},
 		why: "confined makes a Profile by asking a policy that it is given; it finds no policy, asks nobody and knows no agent"},
 	{pkg: "gate", may: []string{"", "confine", "dialect/native", "internal/guard/confined", "internal/study/diff", "internal/guard/person", "internal/guard/protect", "internal/keep/statedir", "effect", "dialect", "policy", "approval", "ledger", "internal/keep/memory"},
 		why: "gate puts policy, grants, approvals and ledger together; faces and storage engines are chosen by whoever starts it"},

@@ -1,12 +1,18 @@
 package confined
 
 import (
+	"context"
 	_ "embed"
 	"os"
+	"os/exec"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/paths"
 )
 
 //go:embed git.txt
@@ -43,6 +49,97 @@ func runByGit(name string, isDir func(string) bool) bool {
 // leads tells whether an entry of a submodule's or a work tree's repository names programs or another repository.
 func leads(entry string) bool {
 	return slices.Contains([]string{"hooks", "config", "config.worktree", "info", "commondir", "gitdir"}, entry)
+}
+
+// bareEntries are the entries by which git takes a directory itself for a repository.
+var bareEntries = []string{"HEAD", "objects", "refs", "commondir"}
+
+// completesBare tells whether a change makes a directory look like a bare repository, whose config names programs that
+// `git status` runs there. Layer has the new entries of the directory, dir those that were there; code may have made
+// the others in an earlier run.
+func completesBare(name, layer string) bool {
+	if !slices.Contains(bareEntries, filepath.Base(name)) || strings.Contains(name, "/.git/") {
+		return false
+	}
+	has := func(entry string) bool {
+		for _, dir := range []string{filepath.Dir(name), filepath.Dir(layer)} {
+			if _, err := os.Lstat(filepath.Join(dir, entry)); err == nil {
+				return true
+			}
+		}
+		return false
+	}
+	return has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+}
+
+// HasHooks tells whether git runs hooks in the repository of a directory. Most run code of the project, and those of
+// `core.hooksPath = .husky` are files of it.
+func HasHooks(dir string) bool {
+	text, err := gitTells(dir, "rev-parse", "--git-path", "hooks")
+	if err != nil {
+		return false // no repository: git does nothing
+	}
+	hooks := strings.TrimSuffix(text, "\n")
+	if !filepath.IsAbs(hooks) {
+		hooks = filepath.Join(dir, hooks)
+	}
+	entries, _ := os.ReadDir(hooks)
+	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasSuffix(e.Name(), ".sample") }) {
+		return true
+	}
+	_, err = gitTells(dir, "config", "--get-regexp", `^hook\.`)
+	return err == nil
+}
+
+// gitTells returns what git prints about a repository. The commands that it is asked with run no programs; a missing
+// object is not fetched, which could.
+func gitTells(dir string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-C", dir}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0")
+	cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return isRepoVariable(v) })
+	text, err := cmd.Output()
+	return string(text), err
+}
+
+// isRepoVariable tells whether a variable leads git to another repository than that of the directory.
+func isRepoVariable(v string) bool {
+	name, _, _ := strings.Cut(v, "=")
+	return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE",
+		"GIT_OBJECT_DIRECTORY"}, name)
+}
+
+// Planted tells whether a command runs a program that lies in the workspace: `.venv/bin/pip list`, or `ls` where PATH
+// has `node_modules/.bin` of the project first.
+func Planted(an *effect.Analysis, roots []string, path string) bool {
+	inside := func(name string) bool {
+		real := realOf(name)
+		return slices.ContainsFunc(roots, func(root string) bool { return paths.Inside(realOf(root), real) })
+	}
+	for i := range an.Commands {
+		c := &an.Commands[i]
+		if strings.Contains(c.Path, "/") {
+			if at := c.Path; filepath.IsAbs(at) && inside(at) || !filepath.IsAbs(at) && inside(filepath.Join(c.Dir, at)) {
+				return true
+			}
+			continue
+		}
+		for _, dir := range filepath.SplitList(path) {
+			at := filepath.Join(dir, c.Path)
+			if !filepath.IsAbs(dir) {
+				at = filepath.Join(c.Dir, at)
+			}
+			if info, err := os.Stat(at); c.Path == "" || err != nil || info.IsDir() {
+				continue
+			}
+			if inside(at) {
+				return true
+			}
+			break
+		}
+	}
+	return false
 }
 
 func isDirectory(name string) bool {

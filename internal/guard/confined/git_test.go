@@ -2,8 +2,11 @@ package confined
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/confine"
@@ -84,6 +87,137 @@ func TestReadSmall(t *testing.T) {
 	for _, name := range []string{link, large, dir} {
 		if _, err := readSmall(name); err == nil {
 			t.Errorf("%s was read", name)
+		}
+	}
+}
+
+// TestJudgeBare: no run completes a directory that git would take for a repository, in one step or in several.
+func TestJudgeBare(t *testing.T) {
+	for _, tt := range []struct {
+		name             string
+		there, made      []string
+		dropped, created string
+	}{
+		{"at once", nil, []string{"ev/HEAD", "ev/objects/x", "ev/refs/x", "ev/config"}, "ev/HEAD ev/objects ev/refs", "ev/config"},
+		{"in two steps", []string{"ev/HEAD", "ev/config"}, []string{"ev/objects", "ev/refs"}, "ev/objects ev/refs", ""},
+		{"the other way round", []string{"ev/objects/x", "ev/refs/x"}, []string{"ev/HEAD"}, "ev/HEAD", ""},
+		{"by commondir", []string{"ev/HEAD"}, []string{"ev/commondir"}, "ev/commondir", ""},
+		{"not one", []string{"src/objects/x"}, []string{"src/refs/x", "src/HEAD.md"}, "", "src/refs src/HEAD.md"},
+		{"names alone", nil, []string{"lib/refs/x", "lib/objects/y"}, "", "lib/refs lib/objects"},
+	} {
+		root, layer := t.TempDir(), t.TempDir()
+		for dir, names := range map[string][]string{root: tt.there, layer: tt.made} {
+			for _, name := range names {
+				at := filepath.Join(dir, name)
+				if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(at, nil, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		r := &Run{Bounds: new(Bounds), Guards: func(string) string { return "" },
+			Ask: func(string, string) obstat.Decision { return obstat.Decision{Verdict: obstat.Allow} }}
+		r.Bounds.Profile.Workspace.Root = root
+		for list, want := range map[string]confine.Verdict{tt.dropped: confine.Drop, tt.created: confine.Commit} {
+			for _, name := range strings.Fields(list) {
+				c := confine.Change{Path: filepath.Join(root, name), Layer: filepath.Join(layer, name), Kind: confine.Created}
+				if got := r.judge(c, map[string]string{}); got != want {
+					t.Errorf("%s: %s: %v", tt.name, name, got)
+				}
+			}
+		}
+	}
+}
+
+// TestLate: names that code made in a workspace that is written through, and that the policy keeps from it, are moved
+// away when the command ends; those that were there before stay.
+func TestLate(t *testing.T) {
+	root, state := t.TempDir(), t.TempDir()
+	write := func(name string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(".env")
+	write(".git/config")
+	write("src/a.go")
+	began := time.Now()
+	r := &Run{Bounds: new(Bounds), State: state, Guards: func(string) string { return "" }}
+	r.Bounds.Profile.Workspace.Root = root
+	r.Bounds.Profile.Hidden, r.Bounds.Profile.ReadOnly = []string{filepath.Join(root, ".env")}, []string{filepath.Join(root, ".git")}
+	r.Ask = func(_, name string) obstat.Decision {
+		if strings.HasPrefix(filepath.Base(name), ".env") {
+			return obstat.Decision{Verdict: obstat.Deny}
+		}
+		return obstat.Decision{Verdict: obstat.Allow}
+	}
+	for _, name := range []string{"src/.env.prod", "sub/.git/config", "dist/out.js", "ev/HEAD", "ev/objects/x", "ev/refs/x"} {
+		write(name)
+	}
+	told := r.late(began)
+	for name, want := range map[string]bool{".env": true, ".git/config": true, "src/a.go": true, "dist/out.js": true, "src/.env.prod": false,
+		"sub/.git": false, "ev/HEAD": false} {
+		if _, err := os.Lstat(filepath.Join(root, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(told) < 3 {
+		t.Errorf("told are %v", told)
+	}
+	for i := range told {
+		_, at, _ := strings.Cut(told[i].Why, "moved to ")
+		if _, err := os.Lstat(at); err != nil {
+			t.Errorf("%s is nowhere: %v", told[i].What, err)
+		}
+	}
+}
+
+// TestWorktree: the repository that a file `.git` names is read only where it names the workspace itself.
+func TestWorktree(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git on this machine")
+	}
+	for _, tt := range []struct {
+		name, back, worktree string
+		want                 bool
+	}{
+		{"a worktree", "ROOT/.git", "", true},
+		{"another's", "/elsewhere/.git", "", false},
+		{"a submodule", "", "ROOT", true},
+		{"another's submodule", "", "/elsewhere", false},
+		{"neither", "", "", false},
+	} {
+		top := realOf(t.TempDir())
+		root, git := filepath.Join(top, "root"), filepath.Join(top, "other/.git")
+		dir := filepath.Join(git, "worktrees/x")
+		files := map[string]string{filepath.Join(root, ".git"): "gitdir: " + dir + "\n", filepath.Join(git, "HEAD"): "ref: refs/heads/main\n"}
+		if tt.back != "" {
+			files[filepath.Join(dir, "gitdir")] = strings.Replace(tt.back, "ROOT", root, 1) + "\n"
+		}
+		files[filepath.Join(dir, "config")] = ""
+		if tt.worktree != "" {
+			files[filepath.Join(dir, "config")] = "[core]\n\tworktree = " + strings.Replace(tt.worktree, "ROOT", root, 1) + "\n"
+		}
+		for name, text := range files {
+			if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, verdict := range []obstat.Verdict{obstat.Allow, obstat.Deny} {
+			m := &maker{Place: &Place{Ask: func(string, string) obstat.Decision { return obstat.Decision{Verdict: verdict} }}, out: new(Bounds), root: root}
+			m.worktree()
+			if got := len(m.out.Profile.Read) > 0; got != (tt.want && verdict == obstat.Allow) {
+				t.Errorf("%s, %v: %t", tt.name, verdict, got)
+			}
 		}
 	}
 }

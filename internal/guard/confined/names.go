@@ -1,18 +1,20 @@
 package confined
 
 import (
+	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/paths"
 )
@@ -105,14 +107,14 @@ func (w *nameWalk) visit(dir string, depth int) error {
 		return nil // it holds nothing that the same user could read
 	}
 	rel := strings.TrimPrefix(dir, w.root)
-	now := info.ModTime().UnixNano()
+	now := changeTime(info) // a command can set the other time back
 	d, ok := w.old[rel]
 	if !ok || d.Time != now || now == 0 {
 		w.missed = true
 		if d, err = w.read(dir); err != nil {
 			return nil // nor does this
 		}
-		if d.Time = now; time.Since(info.ModTime()) < time.Second {
+		if d.Time = now; time.Since(time.Unix(0, now)) < time.Second {
 			d.Time = 0 // it may change again without a new time
 		}
 	}
@@ -165,13 +167,10 @@ func (w *nameWalk) read(dir string) (out dirNames, err error) {
 // tracks them; those that it may not write are read-only.
 func (m *maker) names() error {
 	p := m.profile()
-	skip := func(dir string) bool {
-		return filepath.Base(dir) == "objects" && filepath.Base(filepath.Dir(dir)) == ".git"
-	}
 	hidden, err := m.memo.walk(m.root, obstat.FaceRead, 64, func(name string, isDir bool) bool {
 		d := m.Ask(obstat.FaceRead, name)
 		return refuses(&d)
-	}, skip)
+	}, isObjects)
 	if err != nil {
 		return unfit("the workspace %s: %v", m.root, err)
 	}
@@ -184,18 +183,35 @@ func (m *maker) names() error {
 	if p.Workspace.Mode != "" || slices.Contains(p.Write, m.root) {
 		kept, err := m.memo.walk(m.root, obstat.FaceWrite, 64, func(name string, isDir bool) bool {
 			return m.Guards(name) != "" || runByGit(name, isDirectory) || m.keeps(name)
-		}, skip)
+		}, isObjects)
 		if err != nil {
 			return unfit("the workspace %s: %v", m.root, err)
 		}
 		for _, name := range kept {
+			if at := strings.Index(name+"/", "/.git/"); at >= 0 && p.Workspace.Mode != confine.Overlay {
+				name = name[:at] + "/.git" // whole: new names in it count at once
+			}
 			if !slices.ContainsFunc(hidden, func(h string) bool { return paths.Inside(h, name) }) {
 				p.ReadOnly = append(p.ReadOnly, name)
 			}
 		}
 	}
 	m.memo.save()
+	m.gap("hide names that others make in "+m.root+" during the run", "its names are looked at when the run begins")
+	if p.Workspace.Mode == confine.Through {
+		if git := filepath.Join(m.root, ".git"); m.visible(git) {
+			p.ReadOnly = append(p.ReadOnly, git)
+		}
+		m.gap("keep code from making names in "+m.root+" that a rule protects, such as .env",
+			"it is written through; they are moved away when the command ends, not those that something in the "+
+				"background makes later")
+	}
 	return m.roots()
+}
+
+// isObjects tells whether a directory is the store of a repository, whose names are digests.
+func isObjects(dir string) bool {
+	return filepath.Base(dir) == "objects" && filepath.Base(filepath.Dir(dir)) == ".git"
 }
 
 // keeps tells whether the policy refuses to write a name.
@@ -204,37 +220,58 @@ func (m *maker) keeps(name string) bool {
 	return refusesName(&d, &m.base)
 }
 
-// untracked parts names into those that git does not track and those that it does.
+// untracked parts names into those that are this machine's own and those of which git's last commit has the same
+// contents. That the index has a name does not count: `git add -f .env` puts it there.
 func (m *maker) untracked(names []string) (out, tracked []string) {
-	if len(names) == 0 {
-		return nil, nil
-	}
-	if _, err := os.Lstat(filepath.Join(m.root, ".git")); err != nil {
+	if _, err := os.Lstat(filepath.Join(m.root, ".git")); err != nil || len(names) == 0 {
 		return names, nil
 	}
-	args := []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", m.root,
-		"ls-files", "-z", "--cached", "--"}
+	args := []string{"--literal-pathspecs", "ls-tree", "-z", "HEAD", "--"}
 	for _, name := range names {
-		args = append(args, ":(literal)"+strings.TrimPrefix(strings.TrimPrefix(name, m.root), "/"))
+		args = append(args, strings.TrimPrefix(strings.TrimPrefix(name, m.root), "/"))
 	}
-	cmd := exec.Command("git", args...)
-	cmd.Env = []string{"PATH=" + m.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0"}
-	text, err := cmd.Output()
+	text, err := gitTells(m.root, args...)
 	if err != nil {
 		return names, nil // nothing is known to be tracked
 	}
-	is := map[string]bool{}
-	for name := range strings.SplitSeq(string(text), "\x00") {
-		is[filepath.Join(m.root, name)] = name != ""
+	blobs := map[string]string{}
+	for entry := range strings.SplitSeq(text, "\x00") { // `100644 blob 3b18e5…\tconfig/.env`
+		about, name, _ := strings.Cut(entry, "\t")
+		if fields := strings.Fields(about); len(fields) == 3 && fields[1] == "blob" {
+			blobs[filepath.Join(m.root, name)] = fields[2]
+		}
 	}
 	for _, name := range names {
-		if is[name] {
+		if id := blobs[name]; id != "" && id == blobOf(name, len(id)) {
 			tracked = append(tracked, name)
 		} else {
 			out = append(out, name)
 		}
 	}
 	return out, tracked
+}
+
+// maxBlob bounds the files that are compared with git's.
+const maxBlob = 16 << 20
+
+// blobOf returns the name that git gives to the contents of a file, with as many digits as the repository's names
+// have; "" for anything but a small plain file.
+func blobOf(name string, digits int) string {
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxBlob {
+		return ""
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	blob := append(fmt.Appendf(nil, "blob %d\x00", len(text)), text...)
+	if digits == 2*sha256.Size {
+		sum := sha256.Sum256(blob)
+		return hex.EncodeToString(sum[:])
+	}
+	sum := sha1.Sum(blob)
+	return hex.EncodeToString(sum[:])
 }
 
 // roots adds the other directories of the workspace, which are written through, and the repository
@@ -270,7 +307,7 @@ func (m *maker) roots() error {
 
 // worktree lets a linked worktree, or a submodule, read the repository that it belongs to: its file
 // `.git` says `gitdir: /p/.git/worktrees/x`. An agent may have written that file, so that it counts
-// only where it leads to a repository.
+// only where the repository says the same: `/p/.git/worktrees/x/gitdir` leads back.
 func (m *maker) worktree() {
 	text, err := os.ReadFile(filepath.Join(m.root, ".git"))
 	dir, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
@@ -282,19 +319,34 @@ func (m *maker) worktree() {
 	}
 	dir = realOf(dir)
 	at := strings.LastIndex(dir, "/.git/")
-	if at < 0 {
+	if at < 0 || !m.leadsBack(dir) {
 		return
 	}
 	git := dir[:at] + "/.git"
-	for _, name := range []string{"HEAD", "objects", "refs"} {
-		if _, err := os.Lstat(filepath.Join(git, name)); err != nil {
-			return
-		}
-	}
-	if d := m.Ask(obstat.FaceRead, filepath.Join(git, neutral)); d.Verdict == obstat.Deny && ruled(&d) {
+	if d := m.Ask(obstat.FaceRead, filepath.Join(git, neutral)); refuses(&d) {
 		return
 	}
 	m.profile().Read = append(m.profile().Read, git)
+}
+
+// leadsBack tells whether a directory of a repository, of a worktree or of a submodule, names the workspace as its own.
+func (m *maker) leadsBack(dir string) bool {
+	if text, err := os.ReadFile(filepath.Join(dir, "gitdir")); err == nil {
+		back := strings.TrimSpace(string(text))
+		if !filepath.IsAbs(back) {
+			back = filepath.Join(dir, back)
+		}
+		return realOf(filepath.Dir(back)) == m.root
+	}
+	text, err := gitTells(dir, "config", "--file", filepath.Join(dir, "config"), "core.worktree")
+	back := strings.TrimSpace(text)
+	if err != nil || back == "" {
+		return false
+	}
+	if !filepath.IsAbs(back) {
+		back = filepath.Join(dir, back)
+	}
+	return realOf(back) == m.root
 }
 
 // toldTree is where the memory keeps what programs have told.

@@ -43,7 +43,8 @@ func (m *maker) network() error {
 	}
 	var hosts []Found
 	for i := range m.Analysis.Effects {
-		if e := &m.Analysis.Effects[i]; e.Kind == effect.Connect && e.Where == "" && e.Host != "" {
+		e := &m.Analysis.Effects[i]
+		if e.Kind == effect.Connect && e.Where == "" && e.Host != "" && (!m.Asked || m.connects(e.Host)) {
 			hosts = append(hosts, address(e.Host, e.Raw)...)
 		}
 	}
@@ -267,7 +268,7 @@ func stampOf(names ...string) string {
 	var b strings.Builder
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
-			fmt.Fprintf(&b, "%s %d %d;", name, info.ModTime().UnixNano(), info.Size())
+			fmt.Fprintf(&b, "%s %d %d;", name, changeTime(info), info.Size())
 		}
 	}
 	return b.String()

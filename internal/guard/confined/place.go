@@ -33,6 +33,8 @@ type Place struct {
 	Environ    []string
 	// Hosts are those that rules name; each is put to the policy.
 	Hosts []string
+	// Asked: a rule asks about the call, so that not all that it is known to do is allowed.
+	Asked bool
 	// Machine is the level that the machine gives.
 	Machine confine.Report
 }
@@ -51,6 +53,8 @@ type Bounds struct {
 	// Make are files and directories that are made before the run where they are missing: the target of
 	// `make > /tmp/log`, the cache of a compiler.
 	Make []string `json:"make,omitempty"`
+	// Scratch are directories whose changes are dropped without a word: see toolchains.txt.
+	Scratch []string `json:"scratch,omitempty"`
 	// Registries tells where the hosts of registries were found.
 	Registries []Found `json:"registries,omitempty"`
 }
@@ -220,11 +224,14 @@ func (m *maker) known() error {
 	p := m.profile()
 	m.out.Whole = len(m.Analysis.Gaps) == 0
 	for i := range m.Analysis.Commands {
-		m.out.Whole = m.out.Whole && !m.Analysis.Unknown(i)
+		m.out.Whole = m.out.Whole && !m.Analysis.Unknown(i) && m.Analysis.Commands[i].Steered == ""
+	}
+	if m.Asked || m.Analysis.RunsHooks() && HasHooks(m.root) {
+		m.out.Whole = false
 	}
 	for i := range m.Analysis.Effects {
 		e := &m.Analysis.Effects[i]
-		if e.Where != "" || e.Harmless {
+		if e.Where != "" || e.Harmless || m.Asked && !m.allows(e) {
 			continue
 		}
 		switch e.Kind {
@@ -238,9 +245,27 @@ func (m *maker) known() error {
 		}
 	}
 	if m.books {
-		m.free()
+		return m.free()
 	}
 	return nil
+}
+
+// faces are the questions that the effects on files put.
+var faces = map[effect.Kind]string{effect.Read: obstat.FaceRead, effect.Write: obstat.FaceWrite,
+	effect.Delete: obstat.FaceDelete}
+
+// allows tells whether the policy allows an effect by itself, of a call that it asks about: `obstat run -- cat .env`.
+func (m *maker) allows(e *effect.Effect) bool {
+	face := faces[e.Kind]
+	if face == "" || e.Path == "" || e.Glob {
+		return false
+	}
+	for _, path := range []string{e.Path, e.Real} {
+		if d := m.Ask(face, path); path != "" && d.Verdict != obstat.Allow {
+			return false
+		}
+	}
+	return true
 }
 
 // visible tells whether a path exists, so that it can be shown.
@@ -271,21 +296,27 @@ func (m *maker) change(e *effect.Effect) {
 	}
 }
 
-// free lets git change its own files, but for those that name programs which git runs: these only
+// free lets git change its own files, but for those that name programs which git runs: of these, all but the hooks
 // where nothing else runs in the same confinement.
-func (m *maker) free() {
+func (m *maker) free() error {
 	p := m.profile()
+	if p.Workspace.Mode == confine.Through {
+		return unfit("git changes the repository beside code that stays, which changes the workspace at once")
+	}
 	git := filepath.Join(m.root, ".git")
-	keep := []string{filepath.Join(git, "hooks")}
-	if !m.out.Whole {
-		keep = append(keep, filepath.Join(git, "config"), filepath.Join(git, "info"))
+	kept, err := m.memo.walk(git, "git", 64, func(name string, _ bool) bool {
+		if m.out.Whole {
+			return name == filepath.Join(git, "hooks")
+		}
+		return runByGit(name, isDirectory)
+	}, isObjects)
+	if err != nil {
+		return unfit("the repository %s: %v", git, err)
 	}
 	m.out.Known = append(m.out.Known, git)
-	held := slices.ContainsFunc(p.ReadOnly, func(n string) bool { return paths.Inside(git, n) })
 	p.ReadOnly = slices.DeleteFunc(p.ReadOnly, func(n string) bool { return paths.Inside(git, n) })
-	if held || m.visible(git) {
-		p.ReadOnly = append(p.ReadOnly, slices.DeleteFunc(keep, func(n string) bool { return !m.visible(n) })...)
-	}
+	p.ReadOnly = append(p.ReadOnly, kept...)
+	return nil
 }
 
 // tidy sorts the lists, each without repetitions and without trees inside others.

@@ -9,6 +9,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -117,11 +118,6 @@ func at(pos obstat.Pos) string {
 	return " (" + pos.String() + ")"
 }
 
-// secretWords are parts of the names of variables that hold secrets.
-var secretWords = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "API_KEY",
-	"PRIVATE_KEY", "ACCESS_KEY", "COOKIE", "SESSION_KEY", "WEBHOOK", "DSN", "CONNECTION_STRING",
-	"DATABASE_URL", "SIGNING_KEY"}
-
 // socketVariables lead to sockets, which are closed unless a rule opens one.
 var socketVariables = map[string]string{"SSH_AUTH_SOCK": "", "DBUS_SESSION_BUS_ADDRESS": "unix:path=",
 	"DOCKER_HOST": "unix://", "GPG_AGENT_INFO": "", "WAYLAND_DISPLAY": "", "DISPLAY": "", "XAUTHORITY": ""}
@@ -158,23 +154,23 @@ func Keep(environ, sockets []string) (out []string) {
 	return slices.Compact(out)
 }
 
+// secretVariable tells whether a variable holds a secret: by its name, unless the value is too plain for one or leads
+// to a file, which is hidden where it is a secret; or by the shape of its value, whatever the name is.
 func secretVariable(name, value string) bool {
-	upper := strings.ToUpper(name)
-	for _, part := range strings.Split(upper, "_")[1:] { // not `KEYMAP`
-		if part == "KEY" || part == "PASS" || part == "AUTH" {
-			return true
-		}
-	}
-	if slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(upper, w) }) {
-		return !strings.HasSuffix(upper, "_FILE") && !harmlessValue(value)
+	if effect.SecretVariable(name) && !strings.HasSuffix(strings.ToUpper(name), "_FILE") && !harmlessValue(value) {
+		return true
 	}
 	at := strings.Index(value, "://")
-	return at > 0 && strings.Contains(strings.SplitN(value[at+3:], "/", 2)[0], "@") // https://user:password@host
+	if at > 0 && strings.Contains(strings.SplitN(value[at+3:], "/", 2)[0], "@") { // https://user:password@host
+		return true
+	}
+	return ledger.IsSecret(name, value)
 }
 
-// harmlessValue tells whether a value is too plain for a secret: `GIT_AUTHOR_NAME=x` has AUTH in it.
+// harmlessValue tells whether a value is too plain for a secret: a switch, or a small number as of MAX_TOKENS.
 func harmlessValue(value string) bool {
-	return value == "" || value == "0" || value == "1" || value == "true" || value == "false"
+	return slices.Contains([]string{"", "true", "false", "yes", "no", "on", "off"}, strings.ToLower(value)) ||
+		len(value) < 5 && strings.Trim(value, "0123456789") == ""
 }
 
 // sockets opens those that a rule allows to be written by their own name: ssh-agent, docker, the bus.

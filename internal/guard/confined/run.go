@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/confine"
@@ -116,12 +117,17 @@ func (r *Run) Do(ctx context.Context) (*Ended, error) {
 	if r.During != nil && !c.Keep {
 		c.Ask = func(o confine.Opening) bool { return r.During(o.Path) }
 	}
+	began := time.Now()
 	res, err := confine.Run(ctx, p, c)
 	if err != nil && res.Level == "" {
 		return nil, err
 	}
 	r.handBack(filepath.Join(r.Session, "tmp", where))
-	return &Ended{Result: res, Told: r.refusals(&res, judged)}, err
+	told := r.refusals(&res, judged)
+	if p.Workspace.Mode == confine.Through {
+		told = append(told, r.late(began)...)
+	}
+	return &Ended{Result: res, Told: told}, err
 }
 
 func shellOf() (string, error) {
@@ -183,11 +189,18 @@ func readSmall(file string) ([]byte, error) {
 
 // judge asks the policy about a change of the workspace.
 func (r *Run) judge(c confine.Change, judged map[string]string) confine.Verdict {
+	if r.isScratch(c.Path) {
+		return confine.Drop
+	}
 	known := r.known(&c)
 	if known && r.Bounds.Whole {
 		return confine.Commit
 	}
-	if why := r.kept(c.Path); why != "" {
+	why := r.kept(c.Path)
+	if c.Kind != confine.Deleted && completesBare(c.Path, c.Layer) {
+		why = "git would take " + filepath.Dir(c.Path) + " for a repository, and run the programs that its config names"
+	}
+	if why != "" {
 		judged[c.Path] = why
 		return confine.Drop
 	}
@@ -204,6 +217,11 @@ func (r *Run) judge(c confine.Change, judged map[string]string) confine.Verdict 
 	}
 	judged[c.Path] = d.Reason()
 	return confine.Drop
+}
+
+// isScratch tells whether changes of a path are meant to be dropped.
+func (r *Run) isScratch(path string) bool {
+	return slices.ContainsFunc(r.Bounds.Scratch, func(dir string) bool { return paths.Inside(dir, path) })
 }
 
 // base returns the decision about any name of the workspace, asked once for all changes.
@@ -290,7 +308,7 @@ func (r *Run) refusals(res *confine.Result, judged map[string]string) (out []Ref
 		}
 	}
 	for _, c := range res.Changes {
-		if c.Outcome == confine.Committed || c.Kind == confine.Touched || c.Outcome == "" {
+		if c.Outcome == confine.Committed || c.Kind == confine.Touched || c.Outcome == "" || r.isScratch(c.Path) {
 			continue
 		}
 		kind := obstat.FaceWrite

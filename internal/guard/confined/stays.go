@@ -35,7 +35,12 @@ func (m *maker) stays() bool {
 	if input.Background || input.IsBack {
 		return true
 	}
-	return slices.ContainsFunc(m.Analysis.Commands, func(c effect.Command) bool { return serves(&c) })
+	if slices.ContainsFunc(m.Analysis.Commands, collects) {
+		return false
+	}
+	return slices.ContainsFunc(m.Analysis.Commands, func(c effect.Command) bool {
+		return serves(&c) && !slices.Contains(c.Via, "timeout")
+	})
 }
 
 // moves tells whether a command changes the directory of the shell.
@@ -47,16 +52,14 @@ func serves(c *effect.Command) bool {
 	if c.Nest&shell.InBackground != 0 || slices.Contains([]string{"nohup", "setsid", "daemonize", "disown"}, c.Program) {
 		return true
 	}
-	for _, list := range []string{c.Program, "*"} {
-		words := staying()[list]
-		if len(words) > 0 && words[0] == "*" {
-			return true
-		}
-		for i := range c.Args() {
-			if slices.Contains(words, c.Args()[i].Text) {
-				return true
-			}
-		}
+	words := staying()[c.Program]
+	if len(words) > 0 && words[0] == "*" {
+		return true
 	}
-	return false
+	return slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return slices.Contains(words, w.Text) })
+}
+
+// collects tells whether a command waits for the others of the line, or ends them: `npm run dev & sleep 5; kill %1`.
+func collects(c effect.Command) bool {
+	return slices.Contains([]string{"wait", "kill", "pkill", "killall"}, c.Program) && c.Nest&shell.InBackground == 0
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,7 +95,11 @@ func TestTicketRace(t *testing.T) {
 func TestKeep(t *testing.T) {
 	got := Keep([]string{"PATH=/bin", "GITHUB_TOKEN=x", "DB_PASSWORD=x", "OPENAI_API_KEY=x", "AUTHOR=me", "GIT_AUTHOR_NAME=me", "LC_ALL=C",
 		"SSH_AUTH_SOCK=/s", "URL=https://u:p@h/", "HTTPS_PROXY=http://p:1", "OBSTAT_X=1", "NPM_CONFIG__AUTH=x", "=bad", "MANPATH=/m", "KEYMAP=us"}, nil)
-	if want := "AUTHOR GIT_AUTHOR_NAME KEYMAP LC_ALL MANPATH PATH"; strings.Join(got, " ") != want {
+	got = append(got, Keep([]string{"STRIPE=sk_live_abcdefghij0123456789", "X=AKIAIOSFODNN7EXAMPLE", "CERT=-----BEGIN RSA PRIVATE KEY-----\nx\n",
+		"PGPASS=hunter2x", "MYSQL_PWD=abcdef", "OPENAI=Zx81kQpW03mNvB77tRyU2sLd", "SVC=Bearer abcdefghijklmnop0123", "MAX_TOKENS=4096"}, nil)...)
+	got = append(got, Keep([]string{"GITHUB_SHA=3b18e512dba79e4c8300dd08aeb37f8e728b8dad", "VIRTUAL_ENV=/home/u/p/.venv", "TERM_SESSION_ID=w0t0p0:1"}, nil)...)
+	slices.Sort(got)
+	if want := "AUTHOR GITHUB_SHA GIT_AUTHOR_NAME KEYMAP LC_ALL MANPATH MAX_TOKENS PATH TERM_SESSION_ID VIRTUAL_ENV"; strings.Join(got, " ") != want {
 		t.Errorf("%q", got)
 	}
 	if got := Keep([]string{"SSH_AUTH_SOCK=/s"}, []string{"/s"}); len(got) != 1 {

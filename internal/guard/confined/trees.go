@@ -32,13 +32,32 @@ var toolchains = sync.OnceValue(func() (out []toolchain) {
 })
 
 // system adds the trees of the system's programs. A policy that keeps files outside the workspace
-// from an agent does not mean the libraries of its compiler; names inside /etc are looked at.
+// from an agent does not mean the libraries of its compiler; names inside /etc are looked at. Files there that not
+// everybody may read are secrets to a command of root, who owns them.
 func (m *maker) system() error {
 	p := m.profile()
 	for _, dir := range confine.SystemTrees() {
 		p.Read, p.Execute = append(p.Read, dir), append(p.Execute, dir)
 	}
-	return m.look("/etc", obstat.FaceRead, 3)
+	if err := m.look("/etc", obstat.FaceRead, 3); err != nil || os.Geteuid() != 0 {
+		return err
+	}
+	for _, dir := range []string{"/etc", "/usr/local/etc"} {
+		// Not remembered: a file's mode changes without its directory's time.
+		found, err := newMemory("", "").walk(dir, "root", 8, func(name string, isDir bool) bool {
+			return !isLink(name) && !open(name, isDir)
+		}, nil)
+		if err != nil {
+			return unfit("%s: %v", dir, err)
+		}
+		p.Hidden = append(p.Hidden, found...)
+	}
+	return nil
+}
+
+func isLink(name string) bool {
+	info, err := os.Lstat(name)
+	return err == nil && info.Mode()&os.ModeSymlink != 0
 }
 
 // open tells whether everybody on the machine may read a file of the system, such as a certificate:
@@ -56,10 +75,17 @@ func (m *maker) toolchains() error {
 		if !ok {
 			continue
 		}
-		if t.kind == "private" {
+		switch t.kind {
+		case "private":
 			if m.visible(dir) {
 				p.Hidden = append(p.Hidden, dir)
 			}
+			continue
+		case "keep":
+			m.keepTree(dir)
+			continue
+		case "scratch":
+			m.scratch(dir, t.program)
 			continue
 		}
 		if _, err := os.Stat(dir); err != nil {
@@ -82,10 +108,43 @@ func (m *maker) toolchains() error {
 			}
 		}
 	}
+	m.gap("what package managers and compilers keep in their caches",
+		"confined commands write it, and one that a rule lets run unconfined may use it")
 	return m.onPath()
 }
 
-// onPath adds the directories of PATH, so that programs are found where the user keeps them.
+// keepTree lets a tree inside a cache stay as it is.
+func (m *maker) keepTree(dir string) {
+	p := m.profile()
+	if !m.visible(dir) || !slices.ContainsFunc(p.Write, func(tree string) bool { return paths.Inside(tree, dir) }) {
+		return
+	}
+	p.ReadOnly = append(p.ReadOnly, dir)
+	if m.Machine.Level == confine.LevelFiles {
+		m.gap("keep unchanged "+dir, "it lies in a cache that is written, and level files cannot take a name out of that")
+	}
+}
+
+// scratch gives a run a directory to itself: it sees the files that are there, and what it changes is dropped. Without
+// layers the directory is read alone.
+func (m *maker) scratch(dir, program string) {
+	p := m.profile()
+	if p.Workspace.Mode != confine.Overlay {
+		m.keepTree(dir)
+		return
+	}
+	if !m.visible(dir) {
+		if !m.makes(program) || !m.visible(filepath.Dir(filepath.Dir(dir))) {
+			return
+		}
+		m.out.Make = append(m.out.Make, dir+"/")
+	}
+	p.Workspace.More, m.out.Scratch = append(p.Workspace.More, dir), append(m.out.Scratch, dir)
+	p.Read, p.Execute = append(p.Read, dir), append(p.Execute, dir)
+}
+
+// onPath adds the directories of PATH, so that programs are found where the user keeps them. None is written: others
+// run the programs in it, outside.
 func (m *maker) onPath() error {
 	p := m.profile()
 	for _, dir := range filepath.SplitList(m.Getenv("PATH")) {
@@ -94,6 +153,7 @@ func (m *maker) onPath() error {
 		}
 		if dir = filepath.Clean(dir); !m.about(obstat.FaceRead, dir) {
 			p.Read, p.Execute = append(p.Read, dir), append(p.Execute, dir)
+			m.keepTree(dir)
 		}
 	}
 	return nil
