@@ -18,14 +18,14 @@ import (
 	"github.com/obstat/obstat"
 )
 
-// A Request is an ask put to humans, and what became of it:
+// A Request is an ask put to humans, with its state:
 //
 //	pending ─► approved ─► claimed ─► done
 //	   │           │           └────► lapsed    its caller was not heard of again
-//	   │           └────────────────► lapsed    nobody claimed it in time
+//	   │           └────────────────► lapsed    it was not claimed in time
 //	   └─► refused, expired, canceled
 //
-// Once made, only State, Answers and what follows them change. It is
+// Once made, only State, Answers and the fields after them change. It is
 // [Request.Spent] once its call is decided, and stays as history.
 type Request struct {
 	ID     string      `json:"id"`
@@ -50,7 +50,7 @@ type Request struct {
 	Group   string   `json:"group,omitempty"`
 	State   State    `json:"state"`
 	Answers []Answer `json:"answers,omitempty"` // so far; more than one where several must agree
-	// ClaimBy is when an approval ends that nobody has claimed. It starts with the
+	// ClaimBy is when an approval ends that is not claimed. It starts with the
 	// approval, not with the request.
 	ClaimBy time.Time `json:"claim_by,omitzero"`
 	Claim   *Claim    `json:"claim,omitempty"`
@@ -58,7 +58,7 @@ type Request struct {
 	// Claimed: the call's user is the agent's word, since its token names none. For
 	// [Who].NotCaller that is as good as no user.
 	Claimed bool `json:"claimed,omitempty"`
-	// Logged: whoever ended the request writes that down in the ledger.
+	// Logged: the process that ended the request writes that down in the ledger.
 	Logged bool `json:"logged,omitempty"`
 	// Version counts the changes; [Store].Update compares it.
 	Version int `json:"version"`
@@ -75,7 +75,7 @@ type Claim struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-// An Outcome is what the caller reports of a call that it was allowed to run.
+// An Outcome is the caller's report of a call that it was allowed to run.
 type Outcome struct {
 	Time  time.Time `json:"time"`
 	OK    bool      `json:"ok"`

@@ -39,11 +39,11 @@ type Options struct {
 	// Attends: requests that are put without waiting are withdrawn when this process ends: the agent that
 	// asked ends with it.
 	Attends bool
-	// Logs: who takes answers with this broker writes them down, so that who claims
-	// an approval does not; see [Request].Logged.
+	// Logs: the process that takes answers with this broker writes them down, so that the
+	// one that claims an approval does not; see [Request].Logged.
 	Logs bool
 	// Apart: agents that know nothing of each other use the store, and each says by itself
-	// what its session is called. A session is then that of its agent and user alone.
+	// the name of its session. A session is then that of its agent and user alone.
 	Apart bool
 	// Check is asked about an answer before it counts: whether an accepted rule
 	// works and is no broader than the call. nil takes any.
@@ -212,8 +212,8 @@ func (b *Broker) unwatch(id string, wake chan *Request) {
 	}
 }
 
-// wake hands those who wait for a request what it is now; what it was before, and
-// nobody has taken, is dropped.
+// wake hands a changed request to all that wait for it, in place of an older version that
+// they have not taken yet.
 func (b *Broker) wake(r *Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

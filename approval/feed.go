@@ -24,7 +24,7 @@ type Feed struct {
 	tell   []func(*Request)
 	cursor int64
 	seen   map[string]int      // versions that may come again
-	open   map[string]*Request // as they were last told: somebody is likely to answer or to claim them
+	open   map[string]*Request // as they were last told: an answer or a claim is likely
 }
 
 // maxOpen bounds how many requests a feed keeps, and maxOpenInput how long the input of one may be.
@@ -142,11 +142,11 @@ func (f *Feed) Run(ctx context.Context) {
 }
 
 // soon is how late a change may come to be found by the look that a hint asks for: of two
-// transactions at once, the later one may be seen first. What comes later than that is
-// found by the next poll, which reads all that was changed lately.
+// transactions at once, the later one may be seen first. The next poll finds changes that come
+// later than that, since it reads all that was changed lately.
 const soon = 100 * time.Millisecond
 
-// pull tells of what has changed since the last time, and of what was late; see [Query].
+// pull tells of changes since the last time, and of late ones; see [Query].
 func (f *Feed) pull(ctx context.Context, late time.Duration) error {
 	if f.Cursor() == 0 {
 		if err := f.Begin(ctx); err != nil {
@@ -156,7 +156,7 @@ func (f *Feed) pull(ctx context.Context, late time.Duration) error {
 	f.mu.Lock()
 	before, after := f.seen, f.cursor
 	f.mu.Unlock()
-	seen := map[string]int{} // what does not come any more is forgotten
+	seen := map[string]int{} // versions that do not come any more are forgotten
 	told := func(id string, version int) bool {
 		v, was := before[id]
 		if was = was && v == version; was {
@@ -169,7 +169,7 @@ func (f *Feed) pull(ctx context.Context, late time.Duration) error {
 		return err
 	}
 	changed = slices.DeleteFunc(changed, func(r *Request) bool { return told(r.ID, r.Version) })
-	if late > 0 { // what is not so late may come again
+	if late > 0 { // those that are not so late may come again
 		for id, v := range before {
 			seen[id] = v
 		}

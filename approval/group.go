@@ -29,7 +29,7 @@ func GroupOf(r *Request) string {
 // maxGroupGrant bounds how long the grant of an answer to a group holds.
 const maxGroupGrant = 24 * time.Hour
 
-// Answered is what became of one request of a group.
+// Answered is one request of a group after an answer to all.
 type Answered struct {
 	Request *Request   // nil where the answer did not count
 	Others  []*Request // that a refusal for All has ended as well
@@ -37,7 +37,7 @@ type Answered struct {
 }
 
 // AnswerGroup answers several requests of one group in the same way, each as if it
-// were answered by itself: what another person answered first stays answered. An
+// were answered by itself: a request that another person answered first stays so. An
 // approval with a scope leaves one grant for each session, agent, workspace or
 // user, and it needs an end.
 func (b *Broker) AnswerGroup(ctx context.Context, ids []string, a Answer) ([]Answered, error) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Change changes a request by a function of what it is now, as one step: change
-// gets the request, and returns what is to be kept in its place and the grant
+// Change changes a request by a function of its present state, as one step: change
+// gets the request, and returns the one to keep in its place and the grant
 // that goes with it. Where another change came first it is asked again; its error
 // leaves everything as it was.
 func Change(ctx context.Context, s RequestStore, id string, change func(r *Request) (*Request, *Grant, error)) (*Request, error) {
@@ -98,8 +98,8 @@ func (b *Broker) gone(id string) bool {
 	return ok && a.Gone(id)
 }
 
-// withdraw ends a request that nobody has answered. Where its asker has gone, it has that written down:
-// nobody else does. A broker that Logs leaves it to its owner.
+// withdraw ends a request without an answer. Where its asker has gone, it has that written down, since
+// no other process does. A broker that Logs leaves it to its owner.
 func (b *Broker) withdraw(ctx context.Context, id string, to State, gone bool) (*Request, error) {
 	r, err := b.settle(ctx, id, to, nil)
 	if a, ok := b.store.(Attendance); ok && err == nil && gone && !b.opts.Logs {
@@ -141,7 +141,7 @@ func (b *Broker) changed(r *Request, err error) (*Request, error) {
 	return r, err
 }
 
-// A Claiming is what a caller shows to take an approval.
+// A Claiming has the proofs of a caller that takes an approval.
 type Claiming struct {
 	By string
 	// Key is the caller's own name for this claim: with it, a claim whose answer was
@@ -233,8 +233,8 @@ func (b *Broker) Finish(ctx context.Context, id, by string, o Outcome) (*Request
 	}))
 }
 
-// Sweep ends the requests whose time is over: those that nobody answered, whose
-// approval nobody claimed, and whose caller was not heard of again. It returns
+// Sweep ends the requests whose time is over: without an answer, with an approval that
+// was not claimed, or with a caller that was not heard of again. It returns
 // those that it ended.
 func (b *Broker) Sweep(ctx context.Context) (ended []*Request, err error) {
 	if _, ended, err = b.pending(ctx); err != nil {

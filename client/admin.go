@@ -161,7 +161,7 @@ type Activated struct {
 	Proposal *Proposal `json:"proposal,omitempty"`
 }
 
-// A Proposal is a version that somebody wants in force, and that others have to agree to.
+// A Proposal is a version that waits for more administrators to agree.
 type Proposal struct {
 	Version int       `json:"version"`
 	Instead int       `json:"instead"` // the version that is in force
@@ -201,7 +201,7 @@ type Bound struct {
 }
 
 // Sends says why a record is not one that a machine with the token may send; nil: it may. A token of
-// one agent is for what that agent did: what people answered, granted or accepted beside it is the
+// one agent is for that agent's calls: answers, grants and accepted policies beside it are the
 // word of the machine, whose token is for all its agents.
 func (b *Bound) Sends(r *ledger.Record) error {
 	own := r.Kind == ledger.Decision || r.Kind == ledger.Ask || r.Kind == ledger.Outcome

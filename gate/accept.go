@@ -67,7 +67,7 @@ func (g *Gate) lifts(l *dialect.Loaded, pol *obstat.Policy, call *obstat.Call, r
 	return nil
 }
 
-// with returns the policy with the rules of an answer. A rule that somebody wrote and that is kept
+// with returns the policy with the rules of an answer. A rule that a person wrote and that is kept
 // for good is tried as the file will have it: not every notation can say `terraform plan -out=x`
 // and nothing more.
 func with(l *dialect.Loaded, a *approval.Answer, offers []obstat.Offer) (*obstat.Policy, error) {
@@ -77,8 +77,8 @@ func with(l *dialect.Loaded, a *approval.Answer, offers []obstat.Offer) (*obstat
 	return l.With(offers...)
 }
 
-// CheckAnswer refuses what can be told to be wrong with an accepted rule by
-// whoever takes the answer and does not have the policy. It does for
+// CheckAnswer refuses an accepted rule as far as that can be done without the policy, where
+// another process takes the answer. It does for
 // [approval.Options].Check; the gate that asked tries the rule itself.
 func CheckAnswer(r *approval.Request, a *approval.Answer) error {
 	if a.Rule == nil && a.Offer == 0 {
@@ -104,7 +104,7 @@ func checkRules(offers []obstat.Offer) error {
 	return nil
 }
 
-// narrow tries a rule that somebody wrote on calls that have nothing to do with
+// narrow tries a rule that a person wrote on calls that have nothing to do with
 // the one it is for. If one of them would be allowed, the rule is broader.
 func (g *Gate) narrow(l *dialect.Loaded, pol *obstat.Policy, r *approval.Request, rule *obstat.Rule) error {
 	for _, p := range probes(&r.Call) {
@@ -115,8 +115,8 @@ func (g *Gate) narrow(l *dialect.Loaded, pol *obstat.Policy, r *approval.Request
 	return nil
 }
 
-// probes returns calls of the same shape as c, and calls to a tool that nobody
-// has, about things that nobody asked for.
+// probes returns calls of the same shape as c about names that do not exist, and calls to
+// a tool that does not.
 func probes(c *obstat.Call) []obstat.Call {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(c.Input, &fields) != nil {

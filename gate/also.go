@@ -20,9 +20,9 @@ const (
 	maxAlso = 5
 )
 
-// also tries each offer on the calls that asked lately, so that whoever takes one sees what
-// else it lets through, and in the file that it would be written to. What cannot be looked
-// up is left out: nothing hangs on it.
+// also tries each offer on the calls that asked lately, and in the file that it would be written
+// to, so that a person sees which other calls it lets through. Records that cannot be read are
+// left out: nothing hangs on them.
 func (p *passage) also(ctx context.Context, offers []approval.Offer) {
 	for i := range offers {
 		o := &offers[i]

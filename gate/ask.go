@@ -80,8 +80,8 @@ func (p *passage) put(ctx context.Context, req *approval.Request) error {
 	return broker.Put(ctx, req)
 }
 
-// earlier returns a request for the same call that is still open, or nil. What
-// cannot be looked up is asked anew.
+// earlier returns a request for the same call that is still open, or nil. Where that
+// cannot be looked up, the call is asked anew.
 func (p *passage) earlier(ctx context.Context) *approval.Request {
 	if !p.terms.TakeUp || p.terms.Ask != Put || len(p.j.Faults) > 0 {
 		return nil
@@ -112,7 +112,7 @@ func sameAsker(a, b *obstat.Call) bool {
 }
 
 // inquire settles a call that asks without a human, by a grant or because
-// nobody can be asked, or makes the request for one. Without a request the decision
+// no person can be asked, or makes the request for one. Without a request the decision
 // stands.
 func (p *passage) inquire(ctx context.Context, d obstat.Decision) (obstat.Decision, *approval.Request) {
 	j := p.j
@@ -188,8 +188,8 @@ func (p *passage) settledByFace(ctx context.Context, d *obstat.Decision) *obstat
 	return &out
 }
 
-// unasked begins every denial of a call that needs an answer that nobody was
-// asked for.
+// unasked begins every denial of a call that needs an answer and could not be put
+// to a person.
 const unasked = "this call needs a person's approval; no person has refused it, but "
 
 // byGrant says that an earlier answer settles a call.
@@ -205,7 +205,7 @@ func late(format string, args ...any) obstat.By {
 	return obstat.By{Kind: obstat.ByTimeout, Note: fmt.Sprintf(format, args...)}
 }
 
-// approve turns an ask into its approval. What cannot be
+// approve turns an ask into its approval. A decision that cannot be
 // approved is refused: after an ask, nothing asks again.
 func approve(d obstat.Decision, by obstat.By) obstat.Decision {
 	out := d.Approve(by)
@@ -215,9 +215,9 @@ func approve(d obstat.Decision, by obstat.By) obstat.Decision {
 	return out
 }
 
-// granted returns a grant that settles the call, or nil. What would change what
-// guards the agent is asked every time: a file that is copied over the policy is
-// not the file that it was when somebody said yes.
+// granted returns a grant that settles the call, or nil. A change of the policy or of the
+// agent's settings is asked every time: in `cp draft.yaml obstat.yaml`, the draft may be
+// another one than when a person said yes.
 func (p *passage) granted(ctx context.Context) (*approval.Grant, error) {
 	may := p.j.by.opts.MayGrant
 	if p.j.self || may != nil && !may() {
@@ -338,7 +338,7 @@ func (p *passage) settle(ctx context.Context, d obstat.Decision, r *approval.Req
 	by := byRequest(r)
 	switch said.Scope {
 	case approval.Always:
-		// Who said so is written down before the file says it.
+		// The answer is written down before the file has the rule.
 		if err := p.g.append(ctx, p.before...); err != nil {
 			return d.Refuse(fault("the answer could not be written to the ledger: " + err.Error()))
 		}

@@ -52,8 +52,8 @@ type Terms struct {
 	// Settle settles an ask that no grant settled, before a person is asked; nil,
 	// and a nil Settled, leave it open. An error denies.
 	Settle func(ctx context.Context, call *obstat.Call, d *obstat.Decision) (*Settled, error)
-	// Claim says who takes the approval that [Gate.Resume] waits for, and for which
-	// call.
+	// Claim has the proofs of the caller that takes the approval which [Gate.Resume] waits for,
+	// and its call.
 	Claim approval.Claiming
 	// Silent says why an allow is kept from the agent, whose own rules decide then;
 	// "" where it is told. The reason is recorded. nil tells all.

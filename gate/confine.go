@@ -34,7 +34,7 @@ type Confining struct {
 }
 
 // Bounds returns the policy's answer to a call, and the limits inside which it would run here, whatever the
-// policy says of confined runs; none for a call that is denied. It is for `obstat run`, and asks nobody.
+// policy says of confined runs; none for a call that is denied. It is for `obstat run`, and asks no person.
 func (g *Gate) Bounds(ctx context.Context, call *obstat.Call) (obstat.Decision, *confined.Bounds, error) {
 	c := *call
 	j := g.judge(ctx, &c, g.world(), "")

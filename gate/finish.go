@@ -12,8 +12,8 @@ import (
 	"github.com/obstat/obstat/policy"
 )
 
-// finish writes the decision down and hands it out. What cannot be written down
-// is denied.
+// finish writes the decision down and hands it out. A decision that cannot be written down
+// denies.
 func (p *passage) finish(ctx context.Context, d obstat.Decision) (obstat.Decision, error) {
 	g := p.g
 	if p.j.broken != nil && !p.j.Bounded {
@@ -48,7 +48,7 @@ func (p *passage) hand(d obstat.Decision, err error) (obstat.Decision, error) {
 }
 
 // Mend tells whether decisions can be written down. Where the last one could not be, it tries a
-// record that says so: who waits for that to end puts no calls meanwhile.
+// record that says so: callers wait for that without putting calls.
 func (g *Gate) Mend(ctx context.Context) error {
 	g.mu.Lock()
 	lost := g.lost
@@ -84,7 +84,7 @@ func (g *Gate) use(ctx context.Context, r *approval.Request, c approval.Claiming
 	return whole, err
 }
 
-// unapproved denies what nobody approved. What the call said is not known any
+// unapproved denies a call without an approval. Its text is not known any
 // more, so there is nothing to decide.
 func (p *passage) unapproved(ctx context.Context, r *approval.Request) (obstat.Decision, error) {
 	_, broken := p.g.inForce(ctx, p.call)
@@ -94,7 +94,7 @@ func (p *passage) unapproved(ctx context.Context, r *approval.Request) (obstat.D
 	return p.hand(d, p.g.append(context.WithoutCancel(ctx), p.before...))
 }
 
-// log has it written down how a request ended, unless whoever ended it does so.
+// log has it written down how a request ended, unless the process that ended it does so.
 func (p *passage) log(r *approval.Request) {
 	if !r.Logged {
 		p.before = append(p.before, p.answered(r))
@@ -116,8 +116,8 @@ func (g *Gate) Log(ctx context.Context, ended ...*approval.Request) error {
 	return g.append(context.WithoutCancel(ctx), records...)
 }
 
-// sameQuestion tells whether the policy of now asks about a call what the person
-// who answered was asked: by the same rule, no more safety at stake.
+// sameQuestion tells whether the policy of now still asks the question that the person
+// answered: by the same rule, no more safety at stake.
 func (p *passage) sameQuestion(r *approval.Request) bool {
 	d := &p.j.Decision
 	rule := ""

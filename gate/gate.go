@@ -5,7 +5,7 @@
 // It owns putting policy, grants, approvals and ledger together for one host
 // process, and holding when one of them breaks. It does not own any of them:
 // policies are obstat's, answering is approval's, records are ledger's, and
-// where things are kept is chosen by whoever opens the gate.
+// the opener of the gate chooses where things are kept.
 package gate
 
 import (
@@ -36,8 +36,8 @@ type Store interface {
 type Options struct {
 	// Policy says which policies decide a call. Required.
 	Policy Source
-	// Store keeps requests, grants and, without a Ledger, what happens; nil keeps
-	// it in memory, while the process lives.
+	// Store keeps requests, grants and, without a Ledger, records; nil keeps
+	// them in memory, while the process lives.
 	Store Store
 	// Open opens the store when a call first needs it, in place of Store: for a
 	// grant that may be there (see MayGrant) or for a request.
@@ -49,7 +49,7 @@ type Options struct {
 	// MayGrant tells without opening the store whether anything is granted in it;
 	// nil: look.
 	MayGrant func() bool
-	// Parent is the gate of the agent that started this one; nil: nobody did.
+	// Parent is the gate of the agent that started this one; nil: none did.
 	// A call gets no more than the parent's policy gives it.
 	Parent *Gate
 	// World is the machine as decisions see it; nil is the machine itself.
@@ -58,11 +58,11 @@ type Options struct {
 	Getenv func(string) string
 	// Mode is the mode of calls that name none; "" is the policy's own.
 	Mode obstat.Mode
-	// Who says who may answer for a call; nil: anybody. See [approval.Roster].
+	// Who returns the people that may answer for a call; nil: anybody. See [approval.Roster].
 	Who func(call *obstat.Call, d *obstat.Decision) approval.Who
 	// Approval configures the broker. Its Check is the gate's own.
 	Approval approval.Options
-	// Waits is asked before a request is put whether somebody may answer it, and
+	// Waits is asked before a request is put whether a person may answer it, and
 	// how long that is waited for; where not, why, in words for the model. nil
 	// always waits, for as long as Approval says.
 	Waits func() (limit time.Duration, why string)
@@ -70,8 +70,8 @@ type Options struct {
 	// for a single call.
 	NoStart bool
 	// Guarded are files and directories, beside the policy, the agents' hook
-	// entries and what obstat keeps in its usual place, that a call changes only
-	// with a human's answer. What a store that is a [Filer] keeps is among them.
+	// entries and obstat's own state, that a call changes only with a human's
+	// answer. The files of a store that is a [Filer] are among them.
 	Guarded []string
 	// Places are directories, beside those of the calls, that a policy is looked
 	// for in, and Programs the files of obstat itself; both are guarded as well.

@@ -197,8 +197,8 @@ type guard struct {
 	by    *protect.Guarded
 }
 
-// guarding returns what guards calls under the policies of a line of agents: what it
-// returned before if they are the same.
+// guarding returns the guard of calls under the policies of a line of agents, the same one
+// as before while they are the same.
 func (g *Gate) guarding(line []*policy.InForce) *protect.Guarded {
 	g.mu.Lock()
 	last, state := g.last, len(g.state)

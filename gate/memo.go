@@ -28,7 +28,7 @@ type look struct {
 	target string
 	link   bool // it is a symbolic link, to target
 	dir    bool
-	// What was looked for.
+	// The looks that were taken.
 	asLink, asDir bool
 }
 
@@ -74,7 +74,7 @@ func (m *memo) Readlink(path string) (string, bool) {
 	return l.target, l.link
 }
 
-// Walk looks at a whole path; what leads to a path without links has none either.
+// Walk looks at a whole path; the directories above a path without links have none either.
 func (m *memo) Walk(path string) (straight, dir bool) {
 	for _, w := range m.walked {
 		if w.path == path {

@@ -23,7 +23,7 @@ type Source interface {
 	// changed. Where something cannot be loaded, the error says why, and what
 	// decides asks or denies; nil denies.
 	InForce(c *obstat.Call) (*policy.InForce, error)
-	// Accept writes rules that somebody has accepted for a call back to where the
+	// Accept writes rules that a person has accepted for a call back to where the
 	// policy came from, so that they count from now on.
 	Accept(ctx context.Context, a *Accepted) error
 }
@@ -52,7 +52,7 @@ type Files struct {
 	Start string
 	// Chosen: the model chooses where calls are made.
 	Chosen bool
-	// Agent is who makes the calls, "claude-code": its own files count before those
+	// Agent makes the calls, "claude-code": its own files count before those
 	// of others, and its words for modes are not the policies'.
 	Agent  string
 	Home   string              // "" is the user's
@@ -155,7 +155,7 @@ func (f *Files) finder() *policy.Finder {
 	return out
 }
 
-// where says who makes a call, and where.
+// where returns the agent, the user and the directory of a call.
 func (f *Files) where(c *obstat.Call) *policy.Where {
 	w := &policy.Where{Agent: f.Agent, Start: f.Start, Chosen: f.Chosen, Home: f.home(), Getenv: f.Getenv, Mine: f.Mine,
 		Named: &policy.Named{Files: f.Names, Dialect: f.Dialect, Options: f.Options}}

@@ -23,7 +23,7 @@ type Circumstances struct {
 	Roots    []string    `json:"roots,omitempty"`
 	Project  string      `json:"project,omitempty"`
 	Repeat   int         `json:"repeat,omitempty"`
-	// Marks are what the session is known to have done, once the call has run.
+	// Marks of the session, such as `read secrets`, once the call has run.
 	Marks []string `json:"marks,omitempty"`
 	// Given is the input that a human or the policy put in place of the call's,
 	// which is the record's; masked as well.

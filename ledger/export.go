@@ -121,7 +121,7 @@ func (e *export) next(s *Sealed, line []byte) error {
 	return nil
 }
 
-// whole tells what is missing from the chains.
+// whole returns the first gap in the chains, nil if there is none.
 func (e *export) whole() *Break {
 	trimmed := map[string]uint64{} // the first record that is left of a chain, by its name
 	for _, c := range e.chains {

@@ -23,8 +23,8 @@ type Foreign struct {
 // String names the sender.
 func (f *Foreign) String() string { return cmp.Or(f.Name, f.From) }
 
-// Elsewhere tells whether a machine has sent the record to this ledger: it says what
-// happened there, by that machine's word, and nothing about what this ledger's store keeps.
+// Elsewhere tells whether a machine has sent the record to this ledger: it is that machine's
+// word about itself, and says nothing about the requests and grants of this ledger's store.
 func (r *Record) Elsewhere() bool { return bytes.Contains(r.Spool, []byte(`"from":"`)) }
 
 // Foreign returns where a record comes from that a machine has sent; nil where this ledger's own

@@ -18,7 +18,7 @@ type known struct {
 	names   map[string]strength
 }
 
-// Limits of what is remembered.
+// The limits of its memory.
 const (
 	maxKnown     = 512
 	maxKnownText = 512
@@ -80,7 +80,7 @@ func (k *known) note(looked, masked string) {
 	}
 }
 
-// name returns what a name says about its value.
+// name returns how strongly a name says that its value is a secret.
 func (k *known) name(r *secretRules, name string) strength {
 	k.mu.Lock()
 	st, ok := k.names[name]

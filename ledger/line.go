@@ -87,7 +87,7 @@ func settled(middle []byte) ([]byte, error) {
 // newline.
 func (d *Draft) Seal(after Head) []byte { return d.AppendSeal(nil, after) }
 
-// AppendSeal does what Seal does, and appends the line to b.
+// AppendSeal seals the record, and appends its line to b.
 func (d *Draft) AppendSeal(b []byte, after Head) []byte {
 	r, from := d.r, len(b)
 	b = d.body(b, after)

@@ -32,7 +32,7 @@ type Made struct {
 	// Request ties an ask, its answer and the decision together.
 	Request string
 	// Suggested are the rules that the agent shows with its own prompt, in its own
-	// notation: what a person may choose there.
+	// notation, for a person to choose from.
 	Suggested []string
 }
 

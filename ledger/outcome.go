@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A Result is the detail of an [Outcome]: what a call gave, without its text. Whether the call ran,
-// failed or was not run is the record's Verdict, how long it took its Nanos, and what went wrong its Reason.
+// A Result is the detail of an [Outcome]: the size and digest of a call's output, without its text. The record's
+// Verdict tells whether the call ran, failed or was not run, its Nanos how long it took, its Reason the error.
 type Result struct {
 	// Digest is that of the result as the agent wrote it, made with the ledger's key.
 	Digest string `json:"result,omitempty"`
@@ -20,13 +20,13 @@ func (m *Masker) Result(raw []byte) json.RawMessage {
 	return out
 }
 
-// An Entry is a decision about a call with what came of it.
+// An Entry is a decision about a call with the records that belong to it.
 type Entry struct {
 	*Record
 	// Before are decisions about the same call that this one took the place of: an agent may ask
 	// again before it shows its own prompt.
 	Before []*Record
-	// Outcome is what became of the call; nil where nobody has told.
+	// Outcome tells how the call ended; nil where the agent has not told.
 	Outcome *Record
 }
 

@@ -32,7 +32,7 @@ const (
 	Cut      Kind = "cut"      // older records were taken out by retention
 	Pin      Kind = "pin"      // a person accepted a policy for a place
 	Access   Kind = "access"   // a token or a login was made, used or ended at a server
-	Outcome  Kind = "outcome"  // the agent told what became of a call that was decided
+	Outcome  Kind = "outcome"  // the agent told how a call ended that was decided
 	Damage   Kind = "damage"   // the file was not as it was left: after a crash, or because of an attack
 	Anchor   Kind = "anchor"   // the ends of other replicas' chains
 )

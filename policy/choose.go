@@ -140,7 +140,7 @@ func (s *search) loadUsers(hasProject bool) {
 	}
 	deciding := s.decisive(all)
 	for _, c := range all {
-		// A file that a project's settings lead to is not the user's: nobody accepted it.
+		// A file that a project's settings lead to is not the user's: it was not accepted.
 		accepted := len(c.usersFiles().files) == len(c.files)
 		decides, merged := slices.Contains(deciding, c), s.dialectInForce(c)
 		switch {
@@ -166,7 +166,7 @@ func (s *search) loadUsers(hasProject bool) {
 }
 
 // enforceUntilAccepted binds a project without a pin to the user's own policies, or to
-// the built-in one: what they would not allow, the project's files cannot.
+// the built-in one: the project's files cannot allow more than they do.
 func (s *search) enforceUntilAccepted(users []*config) {
 	const why = "accepted as long as nobody has accepted the project's"
 	for _, c := range users {

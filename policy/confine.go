@@ -15,13 +15,13 @@ func (p *Policy) aside() bool {
 	return only
 }
 
-// Confine returns which commands run confined by the policies in force, and in which limits. What
-// a person has accepted says so, and what is on disk tightens it: a file that is new, or that a
+// Confine returns which commands run confined by the policies in force, and in which limits. The
+// accepted files say so, and those on disk tighten it: a file that is new, or that a
 // call leads to, gives nothing.
 func (f *InForce) Confine() native.Confine {
 	var out, own *native.Confine
 	var tighter []native.Confine
-	var accepted []string       // places whose accepted word is not what is on disk
+	var accepted []string       // places whose accepted word differs from the file's
 	onDisk := map[string]bool{} // places whose files say one
 	for _, p := range f.Policies {
 		c, said, _ := native.ConfineOf(p.Program)

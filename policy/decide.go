@@ -49,7 +49,7 @@ func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obs
 	}
 	var disk Ruling    // of the files alone, accepted or not
 	var marks []string // of all policies
-	unknown := true    // every ask is only for what cannot be known
+	unknown := true    // every ask is only for an unknown part
 	over := ^obstat.Over(0)
 	for _, p := range f.Policies {
 		c := f.put(call, p)
@@ -63,7 +63,7 @@ func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obs
 			continue
 		}
 		unknown = unknown && (d.Verdict != obstat.Ask || d.OnlyUnknown)
-		over &= d.Over // what one of them has not accepted outranks nothing
+		over &= d.Over // a word that one of them has not accepted outranks nothing
 		if p.OnDisk && (disk.From == nil || d.Verdict < disk.Verdict) {
 			disk = Ruling{Decision: d, From: p}
 		}
@@ -158,7 +158,7 @@ func (p *Policy) counts(d *obstat.Decision) bool {
 	switch p.Role {
 	case Inner:
 		return d.Stage != "default" && d.Verdict != obstat.Allow || len(d.Faults) > 0
-	case User: // what a rule denies; no default lifts or stops what a project says
+	case User: // only a rule's deny; no default lifts or stops a project's answer
 		return d.Verdict == obstat.Deny && (d.Stage != "default" || len(d.Faults) > 0)
 	}
 	return true
@@ -176,9 +176,9 @@ func (f *InForce) project(p *Policy, c *obstat.Call) string {
 	return f.home
 }
 
-// put returns the call as it is put to p. What an agent calls its mode means
-// nothing to a policy that has no such mode, and a call that names no workspace is
-// made in its working directory: else what lies outside could not be told. The
+// put returns the call as it is put to p. An agent's mode means nothing to a policy
+// that has no such mode, and a call that names no workspace is made in its working
+// directory: else no path would be outside of it. The
 // policy's path rules start where they were written.
 func (f *InForce) put(call *obstat.Call, p *Policy) obstat.Call {
 	c := *call
@@ -194,8 +194,8 @@ func (f *InForce) put(call *obstat.Call, p *Policy) obstat.Call {
 	return c
 }
 
-// Reach returns the verdicts that calls to a tool can get of the policies in force; what
-// is broken asks at most.
+// Reach returns the verdicts that calls to a tool can get of the policies in force; a broken
+// one asks at most.
 func (f *InForce) Reach(tool string, mode obstat.Mode) obstat.Reach {
 	if f.unusable() != "" {
 		return obstat.Reach{}
@@ -211,7 +211,7 @@ func (f *InForce) Reach(tool string, mode obstat.Mode) obstat.Reach {
 		}
 		r := p.Loaded.Policy.Reach(tool, m)
 		switch {
-		case p.Role == Inner: // only its rules count, not what it does where none applies
+		case p.Role == Inner: // only its rules count, not its default
 			r.Loosest = obstat.Allow
 		case p.Role == User && r.Strictest == obstat.Ask: // only its denials count
 			r.Strictest = obstat.Allow

@@ -27,8 +27,8 @@ type Neighbours struct {
 // more is asked about.
 const maxNeighbours = 16
 
-// projectFiles are the names, or their first parts, of what projects keep their
-// configurations in.
+// projectFiles are the names, or their first parts, of the files and directories of
+// projects' configurations.
 var projectFiles = sync.OnceValue(func() (out []string) {
 	for _, d := range all.All() {
 		for _, name := range dialect.WellKnown(d) {
@@ -54,7 +54,7 @@ func (n *Neighbours) Of(touched, own []string, home string) (out []string, all b
 	for _, at := range touched {
 		at = filepath.Clean(filepath.FromSlash(at))
 		if len(at) > maxPath || !filepath.IsAbs(at) || isSystem(at) {
-			continue // nobody can open it, or it is no project's
+			continue // it cannot be opened, or is no project's
 		}
 		var found []string
 		inHome := home != "" && paths.Inside(home, at)
@@ -108,7 +108,7 @@ func Dirs(pattern string) (out []string, all bool) {
 			next = next[:maxDirs]
 		}
 		if len(next) == 0 {
-			break // what is last need not be there, or is a file
+			break // the last name need not be there, or is a file
 		}
 		out = next
 	}
@@ -179,8 +179,8 @@ func (n *Neighbours) holds(dir string, now moment) bool {
 	return false
 }
 
-// Crowded returns f for a call that works in more other projects than are looked at: what it
-// would allow is asked about.
+// Crowded returns f for a call that works in more other projects than are looked at: in place of
+// allowing, it asks.
 func (f *InForce) Crowded() *InForce {
 	out := *f
 	out.Broken = append(slices.Clone(f.Broken), Broken{Err: errCrowded, Bound: true})

@@ -39,7 +39,7 @@ type Pin struct {
 	// After is the hash of the record with the place's pin before this one, so that
 	// an old record that is written again is not taken for a new one.
 	After ledger.Hash `json:"after,omitzero"`
-	// Who accepted it: user, terminal, process and parents.
+	// Who is the acceptor: user, terminal, process and parents.
 	Who *person.Who `json:"who,omitempty"`
 	// Inode is the directory's device and inode, by which it is known when it is renamed.
 	Inode    string      `json:"inode,omitempty"`
@@ -246,7 +246,7 @@ func (s *pinStore) follows(p *Pin) bool {
 	switch now := s.idx.Pins[p.Place]; {
 	case now.Doubt || now.Offset == 0 && s.idx.Broken != ledger.Hash{}:
 		return p.After == s.idx.Broken
-	case now.Offset == 0: // what came before was taken out
+	case now.Offset == 0: // older records were taken out
 		return true
 	default:
 		return p.After == now.Hash

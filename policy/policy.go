@@ -21,7 +21,7 @@ import (
 	"github.com/obstat/obstat/internal/guard/person"
 )
 
-// Where says who makes a call, and where.
+// Where is the agent and the place of a call.
 type Where struct {
 	// Agent is the agent's name, "claude-code"; "" is not known.
 	Agent string
@@ -46,7 +46,7 @@ type Where struct {
 	// Getenv reads the environment; nil reads the process's.
 	Getenv func(string) string
 	// Every: the files of all dialects count, not only those that decide for the
-	// agent. So looks who accepts them.
+	// agent. `obstat trust` looks so.
 	Every bool
 	// Mine: no agent has started this process, so that its environment is its
 	// user's own; see [TrustVariable].
@@ -69,7 +69,7 @@ type Finder struct {
 	Dialects []dialect.Dialect
 	// Read reads a named file; nil reads it from the file system.
 	Read func(name string) ([]byte, error)
-	// With are files as if they were written, by their full names: what is in force once a draft is there.
+	// With are files as if they were written, by their full names: the policy that is in force once a draft is there.
 	With map[string][]byte
 	// State is the state directory that pins are kept in; "" is the user's.
 	State string
@@ -92,7 +92,7 @@ const (
 	// Own: the answer counts as it is.
 	Own Role = iota
 	// Inner: its rules count where they tighten, and its default does not. Policies
-	// below a project's own are: who may write there could write one.
+	// below a project's own are: an agent that may write there could write one.
 	Inner
 	// User: only its denials count. So is the user's own policy beside a project's.
 	User

@@ -18,7 +18,7 @@ func (s *search) trusts(place string) bool {
 	return value != "" && s.usersOwn(person.TrustVariable) && person.Trusts(value, place) != ""
 }
 
-// usersOwn tells whether the value that a variable has was given by who started the
+// usersOwn tells whether the value that a variable has was given by the user who started the
 // agent.
 func (s *search) usersOwn(name string) bool {
 	if s.w.Mine {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A Watcher notices when something happens to files and directories, so that those who
+// A Watcher notices when something happens to files and directories, so that readers that
 // wait for a change of many need not look at each of them for every call. Where the
 // system cannot tell it (see [kernelEvents]), they look. The zero value is ready for use.
 type Watcher struct {
@@ -43,14 +43,14 @@ type watched struct {
 	until time.Time
 }
 
-// A moment is what a Watcher knows at a time.
+// A moment is the state of a Watcher at a time.
 type moment struct {
 	events *kernelEvents
 	count  uint64 // another one whenever something has happened
 	now    time.Time
 }
 
-// look returns what has happened until now.
+// look returns the events until now.
 func (w *Watcher) look() moment {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,7 +111,7 @@ func (w *Watcher) add(stamps []*stamp) (*kernelEvents, uint64) {
 // path watches a file or directory, every directory above it for the name that leads
 // there, and the same for each link on the way.
 func (w *Watcher) path(s *stamp) bool {
-	name, err := filepath.Abs(s.name) // of --policy obstat.yaml, what is watched is not /obstat.yaml
+	name, err := filepath.Abs(s.name) // `--policy obstat.yaml` is not /obstat.yaml
 	if err != nil {
 		return false
 	}

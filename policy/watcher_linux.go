@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// kernelEvents are what the kernel says has happened: inotify queues an event before the
-// call that made the change returns, so that what has happened before a read is in it.
+// kernelEvents come from the kernel: inotify queues an event before the
+// call that made the change returns, so that a read has all events of before it.
 type kernelEvents struct {
 	fd  int
 	buf [16 << 10]byte
@@ -26,8 +26,8 @@ func newKernelEvents() *kernelEvents {
 }
 
 // local are the file systems whose every change comes through this kernel: ext2 to 4,
-// XFS, Btrfs, tmpfs, overlayfs, F2FS, ZFS. Of what another machine does with a network's
-// no event tells.
+// XFS, Btrfs, tmpfs, overlayfs, F2FS, ZFS. A change that
+// another machine makes on a network's makes no event.
 var local = []int64{0xEF53, 0x58465342, 0x9123683E, 0x01021994, 0x794C7630, 0xF2F52010, 0x2FC12FC1}
 
 const (
@@ -39,7 +39,7 @@ const (
 // are read.
 const maxReads = 4
 
-// add watches a directory for what comes and goes in it, or a file for what is written.
+// add watches a directory for names that come and go, or a file for writes.
 func (k *kernelEvents) add(name string) (id int32, ok bool) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(name, &st); err != nil || !slices.Contains(local, int64(uint32(st.Type))) {

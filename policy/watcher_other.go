@@ -2,7 +2,7 @@
 
 package policy
 
-// kernelEvents are what the kernel says has happened; nothing here.
+// kernelEvents would come from the kernel; there are none here.
 type kernelEvents struct{}
 
 func newKernelEvents() *kernelEvents { return nil }

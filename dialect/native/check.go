@@ -34,7 +34,7 @@ func (l *loader) neverApplies() {
 				or(r.targets[i].text, r.s.verbs[0]), over.verdict, over.node.Str)
 			e.Pos, e.Also = r.file.Within(r.node, r.targets[i].at), []obstat.Pos{over.pos}
 			e.Hint = "leave it out of that rule with `except`, or take this one out"
-			e.Warning = r.file.Layer != over.file.Layer // who wrote the one may not change the other
+			e.Warning = r.file.Layer != over.file.Layer // the author of the one may not change the other
 			l.r.Errs = append(l.r.Errs, e)
 		}
 	}
@@ -47,7 +47,7 @@ func or(a, b string) string {
 	return b
 }
 
-// shadow returns a stricter rule that is always about what r is about.
+// shadow returns a stricter rule that holds wherever r does.
 func (l *loader) shadow(r *rule, t *target) *rule {
 	for _, o := range l.rules {
 		if o.verdict >= r.verdict || len(o.conds) > 0 || len(o.except) > 0 || !o.s.about(r.s.verbs) {

@@ -290,7 +290,7 @@ func isInputField(text string) bool {
 	return ok && !slices.Contains(strings.Split(strings.ReplaceAll(path, "[]", ""), "."), "")
 }
 
-// value returns the text that a field is compared with. Numbers, true, false and null are what JSON says they are,
+// value returns the text that a field is compared with. Numbers, true, false and null mean the same as in JSON,
 // unless they stand in quotes.
 func value(p *predicate, v phrase) obstat.Text {
 	if p.op != "is" && p.op != "in" {
@@ -311,7 +311,7 @@ type marked struct {
 	r  *rule
 }
 
-// link reads what rules come after, once all names are known.
+// link reads the `after` of rules, once all names are known.
 func (l *loader) link() {
 	for _, r := range l.rules {
 		c := obstat.Cond{Field: "call.after"}
@@ -331,7 +331,7 @@ func (l *loader) link() {
 	}
 }
 
-// mark returns the mark of what an after says: a rule's name or a sentence.
+// mark returns the mark of an after, which is a rule's name or a sentence.
 func (l *loader) mark(r *rule, n *tree.Node) string {
 	l.r.File = r.file
 	id := strings.Join(strings.Fields(n.Str), " ")
@@ -372,7 +372,7 @@ func (l *loader) mark(r *rule, n *tree.Node) string {
 func (l *loader) marks() (out []obstat.Rule) {
 	for _, m := range l.marked {
 		of := *m.r
-		of.verdict = obstat.Ask // what is not known may have been
+		of.verdict = obstat.Ask // an unknown file may have been a secret
 		for _, o := range of.compile() {
 			o.ID = m.id
 			out = append(out, o)

@@ -16,7 +16,7 @@ import (
 )
 
 // Confine is the word `confine:` of a policy: which commands run confined, and in which limits.
-// The zero value confines nothing, and what cannot be known is asked about.
+// The zero value confines nothing, and unknown code is asked about.
 type Confine struct {
 	// Code: commands that would ask only because they cannot be looked into run confined.
 	Code bool `json:"code,omitempty"`
@@ -142,7 +142,7 @@ var confineFields = []tree.Field{
 
 const confineHint = "write `confine: code`, `always` or `off`, or `confine: {run: code, level: files, read: [~/data]}`"
 
-// readConfine reads `confine:` of one file. What the user and the machine say, a project tightens.
+// readConfine reads `confine:` of one file. A project may tighten the word of the user and the machine.
 func (l *loader) readConfine(n *tree.Node, layer string) {
 	if n == nil {
 		return

@@ -25,7 +25,7 @@ const (
 	tokChar = '\x11' // `?`
 )
 
-// newGlob reads a glob; why says what is wrong with it.
+// newGlob reads a glob; why is the error, "" if there is none.
 func newGlob(text string) (g glob, why string) {
 	g = glob{base: fieldPath, text: text}
 	p := strings.ReplaceAll(text, `\`, "/")
@@ -89,8 +89,8 @@ func tokenize(p string) (out []byte) {
 	return out
 }
 
-// pattern returns what a subject of the glob's base has to match. Marks of a set are not what `*`
-// and `?` stand for: of a path that is only known in part, nothing but `**` is certain.
+// pattern returns the pattern for subjects of the glob's base. `*` and `?` do not match the marks of
+// a set: of a path that is only known in part, nothing but `**` is certain.
 func (g *glob) pattern() obstat.Text {
 	var b strings.Builder
 	b.WriteString("(?s)")
@@ -131,7 +131,7 @@ func (g *glob) contains(o *glob) bool {
 }
 
 // covers tells whether everything that b stands for is certainly something that a stands for. With
-// below, what lies below a counts as well.
+// below, paths below a count as well.
 func covers(a, b []byte, below bool) bool {
 	return (&covering{a: a, b: b, below: below, memo: map[[2]int]bool{}}).from(0, 0)
 }

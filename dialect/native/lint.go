@@ -12,7 +12,7 @@ import (
 
 var _ dialect.Linter = Dialect{}
 
-// minExamples is how many examples show what a rule is for.
+// minExamples is how many examples a rule with examples should have.
 const minExamples = 2
 
 // Lint finds allow rules for commands that are wider than all their examples: `run npm` with the

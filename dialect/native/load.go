@@ -29,7 +29,7 @@ type rule struct {
 	after    []*tree.Node
 	over     obstat.Over
 	examples []*tree.Node
-	sample   obstat.Call // who makes the examples, and when
+	sample   obstat.Call // agent, user and time of the examples
 	pos      obstat.Pos
 	out      []obstat.Rule
 }
@@ -43,8 +43,8 @@ type loader struct {
 	modes  []string // that rules look at
 	server string   // that hooks work with
 	marked []marked
-	deny   bool // what no rule is about is denied, not asked about
-	// confine is what the user and the machine say about confined runs, confineHere the project.
+	deny   bool // `otherwise: deny`: calls that no rule is about are denied, not asked about
+	// confine is the word of the user and the machine about confined runs, confineHere the project's.
 	confine, confineHere *Confine
 }
 
@@ -235,7 +235,7 @@ func isWord(name string) bool {
 		name == "outside" || name == "exactly"
 }
 
-// member tells what is wrong with a member of a place that paths can be checked for at once.
+// member returns the mistake in a member of a place, as far as it shows before places are resolved.
 func (l *loader) member(name string, e *tree.Node) *mistake {
 	if l.places[e.Str] != nil && !slices.Contains(builtinPlaces, e.Str) {
 		return &mistake{msg: fmt.Sprintf("the place %q cannot hold the place %q", name, e.Str),
@@ -295,8 +295,8 @@ func (l *loader) at(r *rule, b mistake) {
 	l.r.Errs = append(l.r.Errs, e)
 }
 
-// resolve reads the targets of a sentence, and proves that what it leaves out is a part of
-// what it is about.
+// resolve reads the targets of a sentence, and proves that each exception lies inside one of them:
+// `write src/** except docs/**` is a mistake.
 func (l *loader) resolve(s *sentence) (targets, except []target, bad []mistake) {
 	if len(s.verbs) > 1 {
 		for _, v := range s.verbs {
@@ -328,7 +328,7 @@ func (l *loader) resolve(s *sentence) (targets, except []target, bad []mistake) 
 	return targets, except, bad
 }
 
-// narrower tells what is wrong with an exception.
+// narrower returns the mistake of an exception that lies inside none of the targets.
 func narrower(targets []target, e *target) *mistake {
 	for i := range targets {
 		switch t := &targets[i]; {
@@ -346,8 +346,8 @@ func narrower(targets []target, e *target) *mistake {
 	return &mistake{e.at, fmt.Sprintf("%s is not certainly a part of what the rule is about", e.text), hint}
 }
 
-// tools returns the tools of the questions that a rule's verbs are about. Who may not write may not
-// delete either.
+// tools returns the tools of the questions that a rule's verbs are about. A deny for writing
+// denies deleting, too.
 func (s *sentence) tools(allow bool) obstat.Text {
 	names := slices.Clone(s.verbs)
 	if !allow && slices.Contains(names, "write") && !slices.Contains(names, "delete") {
@@ -409,8 +409,8 @@ func (t *target) spellings() []match {
 	return []match{{fieldServer, glued(server)}}
 }
 
-// maybes returns, for each place that a deny or ask rule is about, the rule for what may lead
-// there.
+// maybes returns, for each place that a deny or ask rule is about, the rule for paths that may
+// lead there: `cat $F` under `deny: read secrets`.
 func (r *rule) maybes() (out []obstat.Rule) {
 	if r.verdict == obstat.Allow {
 		return nil
@@ -433,8 +433,8 @@ func (r *rule) list() string {
 	return r.verdict.String()
 }
 
-// leftOut returns rules that ask about what an allow rule for paths leaves out. Who allows writing the
-// workspace except .git does not want a program that is allowed to write there unasked.
+// leftOut returns rules that ask about the exceptions of an allow rule for paths. Under `write workspace
+// except .git`, a program that is allowed whole does not write to .git unasked.
 func (r *rule) leftOut() (out []obstat.Rule) {
 	if r.verdict != obstat.Allow || !onPaths(r.s.verbs[0]) {
 		return nil

@@ -1,5 +1,5 @@
-// Package native is obstat's own language: obstat.yaml says in one sentence per rule
-// what an agent may do, by effect, whatever tool has it.
+// Package native is obstat's own language: obstat.yaml allows or denies effects in one
+// sentence per rule, whichever tool has them.
 //
 //	version: 1
 //	allow:
@@ -10,7 +10,7 @@
 //	  - read secrets
 //
 // It owns the words of the language, their meaning as a Program, offers in it and
-// writing an accepted one back. What a command or tool does is package effect's
+// writing an accepted one back. The effects of commands and tools are package effect's
 // knowledge, and precedence is the engine's: deny before ask before allow, and ask where no
 // rule speaks.
 package native
@@ -30,7 +30,7 @@ import (
 // Name is the dialect's name.
 const Name = "native"
 
-// File is what a policy of a project is called.
+// File is the name of a project's policy.
 const File = "obstat.yaml"
 
 // ByEffects is the rule that frees a tool because all that it does is judged by itself.
@@ -198,7 +198,7 @@ func (l *loader) program() *obstat.Program {
 	return p
 }
 
-// settings asks about changes of what an agent or obstat is told by, which only a rule that names
+// settings asks about changes of the settings of agents and of obstat, which only a rule that names
 // them allows: `write settings`, `write .claude/commands`, `write anything`.
 func settings() obstat.Rule {
 	return obstat.Rule{Field: fieldGuarded, Pattern: obstat.Is("yes"), Verdict: obstat.Ask, Source: "settings",

@@ -12,7 +12,7 @@ import (
 
 // possible tells whether a value can fit all conditions on a field, as far as a few values show
 // that: those that a condition lists, or, where all compare with numbers, the numbers around these.
-// What cannot be told is possible.
+// In doubt they are possible.
 func possible(conds []obstat.Cond) bool {
 	var values []string
 	numbers, listed := true, false
@@ -38,7 +38,7 @@ func possible(conds []obstat.Cond) bool {
 			listed, values = true, exact
 		}
 	}
-	if !listed && numbers { // what lies between two that are not whole
+	if !listed && numbers { // and the numbers between two neighbours
 		for _, a := range slices.Clone(values) {
 			for _, b := range slices.Clone(values) {
 				x, _ := strconv.ParseFloat(a, 64)

@@ -20,7 +20,7 @@ var (
 const (
 	Careful  = "careful"  // looking is free, all else is asked about
 	Balanced = "balanced" // working in the project is free; in force where there is no policy
-	Trusting = "trusting" // all is free but for what cannot be taken back
+	Trusting = "trusting" // all is free but for acts that cannot be taken back
 )
 
 // Presets returns the names of the presets, strictest first.
@@ -60,7 +60,7 @@ func (Builtin) Detect(*dialect.File) dialect.Confidence { return dialect.No }
 // Library returns the view of this language.
 func (Builtin) Library() *obstat.Library { return Dialect{}.Library() }
 
-// Load returns the built-in Program and ignores the files. What no rule is about it asks about, and
+// Load returns the built-in Program and ignores the files. Where no rule is about a call it asks, and
 // says that there is no policy.
 func (Builtin) Load(*dialect.Input) (*obstat.Program, obstat.Errors) {
 	p, errs := Dialect{}.Load(&dialect.Input{Files: []dialect.File{{Name: "built in", Layer: "built in",

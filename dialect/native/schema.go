@@ -8,7 +8,7 @@ import (
 )
 
 // Schema returns a JSON Schema of obstat.yaml, for editors that complete and check keys. It is made of
-// the tables that files are read by; what a sentence says is checked when a file is loaded.
+// the tables that files are read by; the sentences are checked when a file is loaded.
 func Schema() ([]byte, error) {
 	sentence := jsonx.Object{{Key: "type", Value: "string"},
 		{Key: "pattern", Value: `^\s*(` + strings.Join(verbs[:], "|") + `)(\s|,|$)`},

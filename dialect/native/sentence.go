@@ -33,7 +33,7 @@ type predicate struct {
 	at     int
 }
 
-// verbs are what rules are about, in the order of documents.
+// verbs begin a rule's sentence, in the order of documents.
 var verbs = [...]string{"read", "write", "delete", "run", "connect", "code", "system", "tool"}
 
 // bare are the verbs that need no target.
@@ -44,7 +44,7 @@ func isVerb(s string) bool { return slices.Contains(verbs[:], s) }
 // onPaths tells whether a verb's targets are paths.
 func onPaths(verb string) bool { return verb == "read" || verb == "write" || verb == "delete" }
 
-// A mistake is what is wrong with a sentence, and where.
+// A mistake is an error in a sentence, and its place.
 type mistake struct {
 	at        int
 	msg, hint string

@@ -24,7 +24,7 @@ const (
 	fieldGuarded = "guarded" // "yes": a write of settings, which no rule for a wider place allows
 	fieldHost    = "host"
 	fieldTool    = "tool"
-	fieldKind    = "tool-kind"   // what other agents call differently: "subagent"
+	fieldKind    = "tool-kind"   // one name for tools that each agent calls differently: "subagent"
 	fieldServer  = "server-tool" // an MCP server's tool, spelled in one way
 	fieldKnown   = "known"       // all that it does is known: "yes"
 	fieldUnnamed = "unnamed"     // which files it touches is not said: "yes"
@@ -37,7 +37,7 @@ const (
 	placeHome      = "home"
 	placeTemp      = "temp"
 	placeSecrets   = "secrets"
-	placeSettings  = "settings" // of agents and of obstat: what they may do is written there
+	placeSettings  = "settings" // of agents and of obstat: permissions are written there
 	placeMoved     = "moved"    // a file of the workspace that stays in it under another name
 )
 
@@ -58,7 +58,7 @@ const (
 	toolName
 )
 
-// A target is what a verb is about: a place, a path, a command, a host, a tool.
+// A target is the object of a verb: a place, a path, a command, a host, a tool.
 type target struct {
 	kind    targetKind
 	place   string
@@ -75,8 +75,8 @@ type match struct {
 	pattern obstat.Text
 }
 
-// targets returns what a phrase means for a verb: more than one where it names a place of the
-// file.
+// targets returns the targets that a phrase means for a verb: more than one where it names a place of
+// the file.
 func (l *loader) targets(verb string, ph phrase) (out []target, bad *mistake) {
 	t := target{text: ph.text, at: ph.at, exactly: ph.exactly}
 	switch {
@@ -161,7 +161,7 @@ func isName(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && s[0] >= 'a'
 }
 
-// members returns what the members of a place mean for a verb.
+// members returns the targets that the members of a place mean for a verb.
 func (l *loader) members(verb string, members []phrase, ph phrase) (out []target, bad *mistake) {
 	for _, m := range members {
 		m.at = ph.at
@@ -283,7 +283,7 @@ func anyStar(words []byte) []byte {
 	return out
 }
 
-// byTable tells whether a table says what is in a place, wherever it lies.
+// byTable tells whether a place is a table of names, as secrets are, and no directory.
 func byTable(place string) bool { return place == placeSecrets || place == placeSettings }
 
 // holds tells whether a place certainly holds o. Secrets in an exception are those in the place.

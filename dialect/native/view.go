@@ -17,7 +17,7 @@ import (
 // for each.
 //
 // An effect of a command has the command among its subjects, so that `run npm test` speaks for
-// what the tests write; a redirect is the shell's own and has not. A command of which everything is
+// the files that the tests write; a redirect is the shell's own and has not. A command of which everything is
 // known needs no rule of its own: its effects are judged.
 type view struct{}
 
@@ -43,7 +43,7 @@ const maxCommand = 10_000
 // [obstat.Cond].
 const everyFile = string(paths.AnyText) + string(paths.AnyText)
 
-// tempDirs are the directories for files that nobody keeps.
+// tempDirs are the directories for temporary files.
 var tempDirs = []string{"/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders"}
 
 // Questions returns the questions that a call poses to the rules.
@@ -179,7 +179,7 @@ func (w *callWalk) known(i int) bool {
 	return true
 }
 
-// gap asks about something that hides what runs: a rule for exactly this command has seen it.
+// gap asks about a part that hides a command, as `$X` does: a rule for exactly this text has seen it.
 func (w *callWalk) gap(g *effect.Gap, t *effect.Tool) {
 	if !g.Hides || !t.Shell() {
 		return
@@ -266,7 +266,7 @@ func connects(a *effect.Analysis, e *effect.Effect) bool {
 	return false
 }
 
-// by returns who has the effect: the command, or the tool.
+// by returns the command that has the effect, or the tool.
 func (w *callWalk) by(e *effect.Effect) []obstat.Subject {
 	switch {
 	case e.Tags.Has(effect.Redirect):
@@ -323,8 +323,8 @@ func (w *callWalk) found(verb string, set paths.Set, e *effect.Effect, by []obst
 	}
 }
 
-// books asks about what a program keeps for itself, such as .git: it is in a place, and no rule for
-// a path is about it.
+// books asks about files that a program keeps for itself, such as .git: they are in a place, and no rule for
+// a path is about them.
 func (w *callWalk) books(e *effect.Effect, by []obstat.Subject) {
 	place := ""
 	if i := e.Command; i >= 0 && w.a.Commands[i].Dir != "" && w.tops().inside(paths.Under(w.a.Commands[i].Dir)) {
@@ -370,7 +370,7 @@ func hostOf(e *effect.Effect) string {
 // lead, which a confined run finds out.
 const registries = "registries"
 
-// Command poses nothing: what the whole call has posed is about every command.
+// Command poses nothing: the questions of the whole call are about every command.
 func (view) Command(*obstat.Facts, int) ([]obstat.Question, bool) { return nil, true }
 
 // File asks about a file of a verb, or of a tool whose verb is known.

@@ -44,7 +44,7 @@ type File struct {
 	last  kept  // the last record
 	fresh bool  // the file was opened and not yet compared with the kept head
 	wrote int64 // bytes that this process has appended
-	dirty bool  // what was written may not be durable: by another process, which may have died, or by Write
+	dirty bool  // bytes may not be durable: of another process, which may have died, or of Write
 	force bool  // the head files name a record that is not there: overwrite them
 	buf   []byte
 }
@@ -146,7 +146,7 @@ func (f *File) Write(ctx context.Context, records ...*ledger.Record) error {
 
 // Sync returns once everything that was in the file when it was called will survive a
 // crash. Others may write meanwhile. After an error it can be called again: the records
-// stay, since what they allow may be under way.
+// stay, since the calls that they allow may be under way.
 func (f *File) Sync(ctx context.Context) error {
 	f.sync.Lock()
 	defer f.sync.Unlock()
@@ -181,8 +181,8 @@ func (f *File) Sync(ctx context.Context) error {
 }
 
 // gather takes the appends that wait; only the holder of the token may. While they become more, it lets goroutines
-// run first that may be about to append: on a busy server more of them share a flush, and where nobody else has
-// work to do that takes no time.
+// run first that may be about to append: on a busy server more of them share a flush, and without other
+// work that takes no time.
 func (f *File) gather() (batch []*pending) {
 	for n := 0; n < len(f.queue) && n < maxBatch; runtime.Gosched() {
 		n = len(f.queue)

@@ -69,12 +69,12 @@ func (v *View) readFileHeader() error {
 	}
 	var version uint64
 	if rest, ok := bytes.CutPrefix(line, []byte(headerPrefix)); ok {
-		_, _ = fmt.Sscan(string(rest), &version) // what is no number is no header
+		_, _ = fmt.Sscan(string(rest), &version) // without a number it is no header
 	}
 	if version > fileVersion {
 		return fmt.Errorf("%w (file format %d; this one knows %d)", ledger.ErrNewer, version, fileVersion)
 	}
-	_ = json.Unmarshal(line, &h)                 // what cannot be read is written differently
+	_ = json.Unmarshal(line, &h)                 // a line that cannot be read is written differently
 	base, _ := strconv.ParseUint(h.Base, 10, 62) // a bad number is written differently
 	v.first, v.base = ledger.Head{Seq: h.Seq, Hash: h.Hash}, int64(base)
 	header := appendFileHeader(nil, v.first, v.base)

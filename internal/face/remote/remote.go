@@ -34,12 +34,12 @@ import (
 type Joined struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
-	Key   string `json:"key"` // of the server, base64: what it has not signed does not count
+	Key   string `json:"key"` // of the server, base64: a policy that it has not signed does not count
 	// Number is that of the newest policy that came from the server: an older one does not count.
 	Number uint64 `json:"number"`
 }
 
-// kept is what is remembered between calls.
+// kept is remembered between calls.
 type kept struct {
 	Bundle  client.Bundle `json:"bundle"`
 	Fetched time.Time     `json:"fetched"`
@@ -119,7 +119,7 @@ func Join(ctx context.Context, dir, at, token, key string) (*Joined, error) {
 func private(at string) error {
 	u, err := url.Parse(at)
 	if err != nil || u.Scheme != "http" {
-		return nil // https, or what the client says is wrong with it
+		return nil // https; of anything else the client says why not
 	}
 	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
@@ -208,7 +208,7 @@ func (s *Server) InForce(c *obstat.Call) (*policy.InForce, error) {
 	return theirs, err
 }
 
-// Accept refuses: the server keeps the policy, and who answers there writes to it.
+// Accept refuses: the server keeps the policy, and an answer there writes to it.
 func (s *Server) Accept(context.Context, *gate.Accepted) error {
 	return errors.New("the server keeps the policy")
 }
@@ -220,7 +220,7 @@ func (s *Server) policy() (*dialect.Loaded, error) {
 	if s.kept == nil {
 		s.kept = new(kept)
 		if data, err := os.ReadFile(keptPath(s.dir)); err == nil {
-			_ = json.Unmarshal(data, s.kept) // what cannot be read is fetched
+			_ = json.Unmarshal(data, s.kept) // a file that cannot be read is fetched anew
 		}
 	}
 	if time.Since(s.kept.Fetched) > fresh || time.Since(s.kept.Fetched) < 0 {
@@ -272,7 +272,7 @@ func (s *Server) fetch() error {
 	return write(keptPath(s.dir), s.kept)
 }
 
-// send sends the records that the server does not have. What cannot be sent waits.
+// send sends the records that the server does not have. The rest waits.
 func (s *Server) send(ctx context.Context) {
 	if s.log == nil {
 		return

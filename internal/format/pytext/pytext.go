@@ -22,7 +22,7 @@ func Strip(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f })
 }
 
-// Truthy is what `if x:` sees.
+// Truthy tells whether Python's `if x:` holds.
 func Truthy(n *tree.Node) bool {
 	if n == nil {
 		return false

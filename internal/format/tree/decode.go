@@ -69,7 +69,7 @@ func (d *Decoder) look(t reflect.Type) {
 	}
 }
 
-// Decode does what [Node.Decode] does.
+// Decode reads a value as [Node.Decode] does.
 func (d *Decoder) Decode(n *Node, src []byte, v any) []Problem {
 	r := reading{Decoder: d, src: src}
 	r.value(place{}, n, reflect.ValueOf(v).Elem())

@@ -254,7 +254,7 @@ func (p *parser) tabbed() bool {
 // maxTabs is how many lines with tabs are told.
 const maxTabs = 20
 
-// tabs reports a tab in the indentation of a line, and of all lines after it: whoever indents with tabs
+// tabs reports a tab in the indentation of a line, and of all lines after it: a file that is indented with tabs
 // does it everywhere.
 func (p *parser) tabs(at int) {
 	if p.lost {

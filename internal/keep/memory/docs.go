@@ -34,7 +34,7 @@ func (s *Store) Docs(_ context.Context, kind string) ([]*docs.Doc, error) {
 	return out, nil
 }
 
-// PutDoc adds, replaces or deletes a document that nobody has changed meanwhile.
+// PutDoc adds, replaces or deletes a document that is still as it was read.
 func (s *Store) PutDoc(_ context.Context, d *docs.Doc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

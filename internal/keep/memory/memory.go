@@ -180,7 +180,7 @@ func (s *Store) Request(_ context.Context, id string) (*approval.Request, error)
 	return copied(r), nil
 }
 
-// Update replaces a request that nobody has changed meanwhile.
+// Update replaces a request that is still as it was read.
 func (s *Store) Update(_ context.Context, r *approval.Request, grant *approval.Grant) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 // that comes later goes on with a chain whose owner is gone.
 const tenure = 20 * time.Second
 
-// own returns this replica's chain and its end. It takes one over that nobody has,
-// or begins one.
+// own returns this replica's chain and its end. It takes over one whose process is
+// gone, or begins one.
 func (s *Store) own(ctx context.Context) (string, ledger.Head, error) {
 	s.mu.Lock()
 	chain, head := s.chain, s.head
@@ -42,7 +42,7 @@ func (s *Store) own(ctx context.Context) (string, ledger.Head, error) {
 	if s.chain == "" {
 		s.chain, s.head = chain, head
 	}
-	return s.chain, s.head, nil // of whoever was first
+	return s.chain, s.head, nil // of the caller that was first
 }
 
 // has returns the chain that this process writes to; "" where it has not written yet.

@@ -49,12 +49,12 @@ type Store struct {
 	conf *pgx.ConnConfig
 	name string // of this process
 
-	queue chan *job // what is to be written in batches
+	queue chan *job // waits to be written in batches
 	hints chan struct{}
 	poke  chan struct{} // gets a value when others are to be told
 	hears atomic.Bool   // the database has notifications
 
-	telling sync.Mutex // held by the one who tells others
+	telling sync.Mutex // held while other replicas are told
 
 	offset atomic.Int64 // nanoseconds that the database's clock is ahead
 
@@ -117,7 +117,7 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 	return s, nil
 }
 
-// unreachable says why nobody answers, on one line: the driver has one for each of its tries.
+// unreachable says on one line why no server answers: the driver has one for each of its tries.
 func unreachable(err error) error {
 	var e *pgconn.ConnectError
 	if !errors.As(err, &e) {
@@ -163,7 +163,7 @@ func code(err error) string {
 	return ""
 }
 
-// retry repeats what the database wants repeated: 40001 and 40P01 are conflicts of
+// retry repeats a transaction that the database wants repeated: 40001 and 40P01 are conflicts of
 // transactions, 23505 and 42P07 come of tables that are made twice at once.
 func retry(ctx context.Context, do func() error) error {
 	var err error
@@ -185,8 +185,8 @@ func retry(ctx context.Context, do func() error) error {
 	return err
 }
 
-// lost tells whether an error leaves open what happened: the connection ended, and
-// a commit may have been made.
+// lost tells whether an error leaves open whether a commit was made, since the
+// connection ended.
 func lost(err error) bool {
 	c := code(err)
 	return err != nil && (c == "" || strings.HasPrefix(c, "08") || strings.HasPrefix(c, "57P"))
@@ -210,8 +210,7 @@ func (s *Store) tick(ctx context.Context) error {
 	return nil
 }
 
-// beat does each second what has to be done now and then: compare the clocks, keep
-// the chain, anchor the others'.
+// beat compares the clocks each second, keeps the chain, and anchors the others'.
 func (s *Store) beat(ctx context.Context) {
 	each := time.NewTicker(time.Second)
 	defer each.Stop()
@@ -246,7 +245,7 @@ func nudge(ch chan struct{}) {
 	}
 }
 
-// channel is what replicas listen on.
+// channel is the one that replicas listen on.
 const channel = "obstat_changes"
 
 // notify is a transaction that writes to the log of the database, although nothing that has
@@ -269,8 +268,8 @@ func (s *Store) send(ctx context.Context) {
 	}
 }
 
-// execTelling changes something that others wait for, and returns how many rows have changed. Where nobody is
-// being told at the moment, the notification goes to the database together with the change, as a transaction
+// execTelling changes something that others wait for, and returns how many rows have changed. Where no
+// replica is being told at the moment, the notification goes to the database together with the change, as a transaction
 // behind it: that spares the time until the change's end has come back and the sender has woken up.
 func (s *Store) execTelling(ctx context.Context, query string, args ...any) (int64, error) {
 	if !s.hears.Load() || !s.telling.TryLock() {
@@ -332,7 +331,7 @@ func (s *Store) hear(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		if n.Payload != s.name { // who changes something here looks by itself
+		if n.Payload != s.name { // this process looks by itself after its changes
 			nudge(s.hints)
 		}
 	}

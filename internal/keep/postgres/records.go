@@ -66,9 +66,9 @@ func newJob(records []*ledger.Record) (*job, error) {
 	return &job{records: records, drafts: drafts}, err
 }
 
-// write commits what waits, in batches, until ctx ends.
+// write commits the queue, in batches, until ctx ends.
 func (s *Store) write(ctx context.Context) {
-	callers, took := 0, time.Duration(0) // of the batch before, and those who came meanwhile
+	callers, took := 0, time.Duration(0) // of the batch before, and those that came meanwhile
 	for {
 		var batch []*job
 		select {
@@ -85,10 +85,10 @@ func (s *Store) write(ctx context.Context) {
 	}
 }
 
-// maxGather is how long a batch waits at most for those who were in the one before.
+// maxGather is how long a batch waits at most for the callers of the one before.
 const maxGather = 2 * time.Millisecond
 
-// gather takes what waits. Callers that the batch before has just answered often come
+// gather takes the queue. Callers that the batch before has just answered often come
 // back at once: where there are several, it waits a part of a commit's time for all of
 // them, so that they share a commit and do not take turns in two halves.
 func (s *Store) gather(batch []*job, callers int, wait time.Duration) []*job {
@@ -116,7 +116,7 @@ func (s *Store) gather(batch []*job, callers int, wait time.Duration) []*job {
 	return batch
 }
 
-// refuse ends what waits when the store is closed.
+// refuse ends the queue when the store is closed.
 func (s *Store) refuse() {
 	for {
 		select {
@@ -145,7 +145,7 @@ func (s *Store) commit(batch []*job) {
 			j.err <- fmt.Errorf("%q: %w", j.request.ID, approval.ErrExists)
 		default:
 			if j.request != nil {
-				exists[j.request.ID] = true // for whoever put the same at the same time
+				exists[j.request.ID] = true // another caller may put the same at the same time
 			}
 			j.err <- nil
 		}
@@ -361,7 +361,7 @@ func (s *Store) Trim(ctx context.Context, before time.Time) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The cut comes first: a chain that says what it has lost verifies either way.
+	// The cut comes first: a chain that names its lost records verifies either way.
 	if err := s.Append(ctx, cut); err != nil {
 		return 0, err
 	}
@@ -370,7 +370,7 @@ func (s *Store) Trim(ctx context.Context, before time.Time) (int, error) {
 
 // drop deletes the records of a chain before last, whose cut has been appended. Another process may
 // have taken the chain over meanwhile, so that the cut is in another one: nothing is deleted then,
-// for a chain that does not say what it has lost is broken.
+// for a chain that does not name its lost records is broken.
 func (s *Store) drop(ctx context.Context, chain string, last int64, cut *ledger.Record) (int, error) {
 	var line []byte
 	err := s.pool.QueryRow(ctx, "SELECT line FROM obstat_records WHERE chain = $1 AND seq = $2", chain, int64(cut.Seq)).Scan(&line)

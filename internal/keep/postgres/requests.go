@@ -48,7 +48,7 @@ const window = 5 * time.Second
 // Requests returns the requests that q asks for, oldest first.
 func (s *Store) Requests(ctx context.Context, q approval.Query) ([]*approval.Request, error) {
 	order, where, args := "n", []string{"TRUE"}, []any(nil)
-	filter := func(condition string, arg any) { // only what is asked: a plan for any question is a slow one
+	filter := func(condition string, arg any) { // one column a question: a plan for any is slow
 		args = append(args, arg)
 		where = append(where, condition+" $"+strconv.Itoa(len(args)))
 	}
@@ -111,7 +111,7 @@ func (s *Store) Request(ctx context.Context, id string) (*approval.Request, erro
 	return rs[0], nil
 }
 
-// Update replaces a request that nobody has changed meanwhile: a conditional
+// Update replaces a request that is still as it was read: a conditional
 // UPDATE, with its grant in the same transaction.
 func (s *Store) Update(ctx context.Context, r *approval.Request, grant *approval.Grant) error {
 	next := *r
@@ -126,7 +126,7 @@ func (s *Store) Update(ctx context.Context, r *approval.Request, grant *approval
 		return err
 	})
 	if lost(err) {
-		// Whether it was committed is not known: look what is there.
+		// Whether it was committed is not known: read it again.
 		again, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		var now []byte
@@ -227,7 +227,7 @@ func (s *Store) Docs(ctx context.Context, kind string) ([]*docs.Doc, error) {
 	})
 }
 
-// PutDoc adds, replaces or deletes a document that nobody has changed meanwhile.
+// PutDoc adds, replaces or deletes a document that is still as it was read.
 func (s *Store) PutDoc(ctx context.Context, d *docs.Doc) error {
 	query, args := "UPDATE obstat_docs SET version = version + 1, body = $4 WHERE kind = $1 AND id = $2 AND version = $3", []any{[]byte(d.Kind), []byte(d.ID), d.Version, []byte(d.Body)}
 	switch {

@@ -57,8 +57,8 @@ func (s *Store) chains(ctx context.Context) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// Verify verifies the chains of all replicas, and that each of them has what the
-// others know of it. The head may be in any of them. What is returned is about this
+// Verify verifies the chains of all replicas, and that each of them has the records that the
+// others know of it. The head may be in any of them. The result is about this
 // process's chain, or about the first where it has none, as `obstat log verify`.
 func (s *Store) Verify(ctx context.Context, head ledger.Hash, known ...ledger.Head) (ledger.Verified, error) {
 	own, heads := s.has(), map[string][]ledger.Head{}

@@ -23,7 +23,7 @@ func (s *Store) attendance(id string) string {
 }
 
 // stale is how old a file is before it is taken away: its process was killed, and
-// nobody looked at the request since.
+// no process looked at the request since.
 const stale = time.Hour
 
 // Attend says that this process waits for the answer, until leave is called. Where that
@@ -60,7 +60,7 @@ func (s *Store) Gone(id string) bool {
 	return err == nil // else it has left just now, with its answer
 }
 
-// Ended writes down how a request ended that nobody waits for any more.
+// Ended writes down how a request ended that no process waits for any more.
 func (s *Store) Ended(ctx context.Context, r *approval.Request, why string) error {
 	return s.log.Append(ctx, &ledger.Record{Time: time.Now(), Kind: ledger.Answer, Agent: r.Call.Agent, Session: r.Call.Session, User: r.Call.User, Dir: r.Call.Dir, Tool: r.Call.Tool,
 		Request: r.ID, Call: r.Digest, Policy: r.Policy, Verdict: string(r.State), Reason: why})

@@ -35,7 +35,7 @@ func documents(ctx context.Context, db lister, where string, args ...any) (out [
 	return out, err
 }
 
-// PutDoc adds, replaces or deletes a document that nobody has changed meanwhile.
+// PutDoc adds, replaces or deletes a document that is still as it was read.
 func (s *Store) PutDoc(ctx context.Context, d *docs.Doc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -101,7 +101,7 @@ func (s *Store) Request(ctx context.Context, id string) (*approval.Request, erro
 	return rs[0], nil
 }
 
-// Update replaces a request that nobody has changed meanwhile, with its grant in
+// Update replaces a request that is still as it was read, with its grant in
 // the same transaction.
 func (s *Store) Update(ctx context.Context, r *approval.Request, grant *approval.Grant) error {
 	s.mu.Lock()
