@@ -390,9 +390,9 @@ func (v *view) Outline(tool string) []obstat.Question {
 	var sets [][]string
 	switch {
 	case slices.Contains(shellTools, name):
-		sets = [][]string{{fieldCommand, fieldExact, fieldSeen}}
+		sets = [][]string{{fieldCommand, fieldExact, fieldSeen}, {fieldCommand, fieldExact, fieldSeen, fieldScoped}}
 	case slices.Contains(readTools, name) || slices.Contains(editTools, name):
-		sets = [][]string{{fieldAbs}, {fieldAbs, fieldCwd, fieldRoot, fieldHome, fieldUser}}
+		sets = [][]string{{fieldAbs}, {fieldAbs, fieldCwd, fieldRoot, fieldHome, fieldUser, fieldInside}}
 	case name == "WebFetch":
 		sets = [][]string{{}, {fieldDomain}}
 	case name == "Agent":

@@ -35,15 +35,11 @@ func (m *mutant) place() string { return fmt.Sprintf("%s:%d:%d", m.shown, m.line
 // key names the mutant without its line, which other changes of the file would move.
 func (m *mutant) key() string { return fmt.Sprintf("%s %s: %s", m.shown, m.fn.name, m.what) }
 
-// mutants returns all changes of a package, tests left out.
-func mutants(root, dir string) ([]mutant, error) {
-	pkg, err := build.ImportDir(filepath.Join(root, dir), 0)
-	if err != nil {
-		return nil, err
-	}
-	var out []mutant
+// mutants returns all changes of a package, tests left out. Shown is its directory
+// as people name it.
+func mutants(pkg *build.Package, shown string) (out []mutant, err error) {
 	for _, name := range pkg.GoFiles {
-		c := &changer{name: filepath.Join(root, dir, name), shown: filepath.Join(dir, name), fset: token.NewFileSet()}
+		c := &changer{name: filepath.Join(pkg.Dir, name), shown: filepath.Join(shown, name), fset: token.NewFileSet()}
 		if c.src, err = os.ReadFile(c.name); err != nil {
 			return nil, err
 		}

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/build"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -20,13 +22,19 @@ import (
 type run struct {
 	pkg, root, skip           string
 	jobs                      int
+	rapid                     bool   // the tests draw cases
 	dir                       string // for the changed files and the binary
 	tried, killed, equivalent int
 }
 
 // all tries n changes that compile, chosen at random.
 func (r *run) all(n int, random *rand.Rand) error {
-	list, err := mutants(r.root, r.pkg)
+	pkg, err := build.ImportDir(filepath.Join(r.root, r.pkg), 0)
+	if err != nil {
+		return err
+	}
+	r.rapid = slices.Contains(slices.Concat(pkg.TestImports, pkg.XTestImports), "pgregory.net/rapid")
+	list, err := mutants(pkg, r.pkg)
 	if err != nil {
 		return err
 	}
@@ -148,6 +156,9 @@ func (r *run) test(mutant int, limit time.Duration) ([]byte, error) {
 	args := []string{"-test.failfast", "-test.timeout", limit.String()}
 	if r.skip != "" {
 		args = append(args, "-test.skip", r.skip)
+	}
+	if r.rapid { // as make test draws its cases; those that fail are not kept
+		args = append(args, "-rapid.seed=1", "-rapid.nofailfile")
 	}
 	cmd := exec.CommandContext(ctx, r.binary(), args...)
 	cmd.Dir = filepath.Join(r.root, r.pkg)
