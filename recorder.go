@@ -98,8 +98,7 @@ func (r *Recorder) Walk(name string) (straight, dir bool) {
 func (r *Recorder) IsDir(path string) bool {
 	ok := r.Of != nil && r.Of.IsDir(path)
 	if ok && !r.dirs[path] {
-		if r.count++; r.count <= maxSeen {
-			note(r, &r.dirs, path, true)
+		if note(r, &r.dirs, path, true); r.dirs[path] {
 			r.snap.Dirs = append(r.snap.Dirs, path)
 		}
 	}

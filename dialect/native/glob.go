@@ -29,6 +29,9 @@ const (
 func newGlob(text string) (g glob, why string) {
 	g = glob{base: fieldPath, text: text}
 	p := strings.ReplaceAll(text, `\`, "/")
+	for strings.Contains(p, "//") { // `secret//x` is `secret/x`, for no path of a call has two slashes
+		p = strings.ReplaceAll(p, "//", "/")
+	}
 	switch {
 	case p == "" || strings.ContainsFunc(p, func(r rune) bool { return r < ' ' }):
 		return g, "a path is a text without control characters"
