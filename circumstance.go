@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -71,6 +72,8 @@ const (
 type Machine struct {
 	World World           // an [OS] means that the call is made on this machine
 	Marks func() []string // of the call's session
+	// Reversible tells whether everything that the call does could be taken back; nil: nothing is kept.
+	Reversible func() bool
 }
 
 // circumstances is the table, in the order of the keys of a native policy.
@@ -119,6 +122,12 @@ var circumstances = [...]Circumstance{
 		Words: []string{"linux", "macos", "windows", "freebsd", "openbsd", "netbsd"}, Says: "the systems are",
 		Flag: "`name` of the operating system: linux, macos, windows (default: this machine's)",
 		find: systemOf,
+	},
+	{
+		Name: "reversible", Key: "reversible", Setter: SetByMachine, When: "reversible", Example: "reversible: true",
+		Words: []string{"true", "false"}, Says: "it is", Sample: "false",
+		Flag: "`true` if everything that the call does could be taken back by obstat undo, else false",
+		find: reversibleHere,
 	},
 	{
 		Name: "time", Key: "time", Setter: SetByMachine, Compare: CompareTime,
@@ -250,6 +259,11 @@ func one(s string) []string {
 func (m *Machine) here() bool {
 	_, here := m.World.(OS)
 	return here
+}
+
+// reversibleHere tells whether a call could be taken back as a whole.
+func reversibleHere(_ *Call, m Machine) []string {
+	return []string{strconv.FormatBool(m.Reversible != nil && m.Reversible())}
 }
 
 // systemOf returns the operating system that the call is made on, as people call it.

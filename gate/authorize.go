@@ -88,7 +88,7 @@ func (g *Gate) Authorize(ctx context.Context, call *obstat.Call, terms *Terms) (
 	if p.terms.Ask == Try {
 		return p.try(ctx), nil
 	}
-	d := g.confine(ctx, p.call, p.j, p.digest)
+	d := p.keep(g.confine(ctx, p.call, p.j, p.digest))
 	if d.Verdict == obstat.Ask {
 		var open *approval.Request
 		if d, open = p.ask(ctx, d); open != nil {
@@ -116,6 +116,7 @@ type passage struct {
 	before []*ledger.Record // to be written together with the decision
 	// request was put to humans, or taken up.
 	request *approval.Request
+	kept    bool // what the call changes
 }
 
 // begin judges a call.

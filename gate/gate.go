@@ -79,6 +79,8 @@ type Options struct {
 	// Confine lets calls run confined that ask only because they cannot be known, where the policy
 	// wants that; nil asks.
 	Confine *Confining
+	// Undo keeps the files that an allowed call changes, so that they can be taken back; nil keeps nothing.
+	Undo Undoer
 	// Sessions remember the deeds of a session's calls, for rules that come after something; nil
 	// remembers while the process lives. See [SessionDir].
 	Sessions Sessions

@@ -65,7 +65,7 @@ func (g *Gate) judgeOne(ctx context.Context, c *obstat.Call, world *obstat.Recor
 			broken = err
 		}
 		f = p.elsewhere(c, world, f)
-		g.circumstances(c, f)
+		g.circumstances(c, f, world)
 		line = append(line, f)
 		put := *c
 		if put.Mode == "" || p != g {

@@ -107,7 +107,7 @@ func sessionOf(c *obstat.Call) string {
 }
 
 // circumstances finds those circumstances of a call that rules of the policies look at.
-func (g *Gate) circumstances(c *obstat.Call, f *policy.InForce) {
+func (g *Gate) circumstances(c *obstat.Call, f *policy.InForce, world *obstat.Recorder) {
 	machine := obstat.Machine{World: g.opts.World, Marks: func() []string {
 		marks, err := g.opts.Sessions.Marks(sessionOf(c))
 		if err == nil {
@@ -119,6 +119,9 @@ func (g *Gate) circumstances(c *obstat.Call, f *policy.InForce) {
 		}
 		return marks
 	}}
+	if keep := g.opts.Undo; keep != nil {
+		machine.Reversible = func() bool { return keep.Reversible(world.Analysis(c)) }
+	}
 	for at := range obstat.Circumstances() {
 		if slices.ContainsFunc(f.Policies, func(p *policy.Policy) bool { return p.Loaded.Policy.Wants(at.Field()) }) {
 			at.Find(c, machine)

@@ -34,6 +34,7 @@ const (
 	Access   Kind = "access"   // a token or a login was made, used or ended at a server
 	Outcome  Kind = "outcome"  // the agent told how a call ended that was decided
 	Damage   Kind = "damage"   // the file was not as it was left: after a crash, or because of an attack
+	Undo     Kind = "undo"     // changes of calls were taken back
 	Anchor   Kind = "anchor"   // the ends of other replicas' chains
 )
 

@@ -50,6 +50,9 @@ func or(a, b string) string {
 // shadow returns a stricter rule that holds wherever r does.
 func (l *loader) shadow(r *rule, t *target) *rule {
 	for _, o := range l.rules {
+		if r.reversible && o.verdict == obstat.Ask {
+			continue // which it comes before
+		}
 		if o.verdict >= r.verdict || len(o.conds) > 0 || len(o.except) > 0 || !o.s.about(r.s.verbs) {
 			continue
 		}

@@ -3,6 +3,7 @@ package native
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,9 +17,14 @@ import (
 // whenFields returns the keys below `when`: one for each circumstance that has one.
 func whenFields() (out []tree.Field) {
 	for at := range obstat.Circumstances() {
-		if at.When != "" {
-			out = append(out, tree.Field{Name: at.When, Kinds: []tree.Kind{tree.String, tree.Array}})
+		if at.When == "" {
+			continue
 		}
+		f := tree.Field{Name: at.When, Kinds: []tree.Kind{tree.String, tree.Array}}
+		if slices.Contains(at.Words, "true") {
+			f.Kinds = append(f.Kinds, tree.Bool)
+		}
+		out = append(out, f)
 	}
 	return out
 }
@@ -100,6 +106,10 @@ func (l *loader) texts(n *tree.Node, what string) []*tree.Node {
 		return nil
 	case n.Is(tree.String):
 		return []*tree.Node{n}
+	case n.Is(tree.Bool):
+		word := *n
+		word.Kind, word.Str = tree.String, strconv.FormatBool(n.Bool)
+		return []*tree.Node{&word}
 	case n.Is(tree.Array) && len(n.Elems) == 0:
 		l.r.Fail(n, obstat.CodeBadValue, "name one, or take the key out", "%s names nothing: the rule could never apply",
 			what)
@@ -137,6 +147,7 @@ func (l *loader) whenText(r *rule, at *obstat.Circumstance, n *tree.Node) {
 			no.Any = append(no.Any, t)
 		} else {
 			yes.Any = append(yes.Any, t)
+			r.reversible = r.reversible || at.Name == "reversible" && name == "true"
 			r.suppose(at, strings.ReplaceAll(name, "*", "x"))
 		}
 		if at.Name == "mode" && !strings.Contains(name, "*") && !slices.Contains(l.modes, name) {

@@ -17,21 +17,23 @@ import (
 
 // A rule is one rule of a file.
 type rule struct {
-	verdict  obstat.Verdict
-	file     *dialect.File
-	node     *tree.Node // of the sentence
-	s        *sentence
-	targets  []target // of the first verb
-	except   []target
-	name     string
-	reason   string
-	conds    []obstat.Cond
-	after    []*tree.Node
-	over     obstat.Over
-	examples []*tree.Node
-	sample   obstat.Call // agent, user and time of the examples
-	pos      obstat.Pos
-	out      []obstat.Rule
+	verdict obstat.Verdict
+	file    *dialect.File
+	node    *tree.Node // of the sentence
+	s       *sentence
+	targets []target // of the first verb
+	except  []target
+	name    string
+	reason  string
+	conds   []obstat.Cond
+	after   []*tree.Node
+	over    obstat.Over
+	// reversible: it is for calls that can be taken back alone.
+	reversible bool
+	examples   []*tree.Node
+	sample     obstat.Call // agent, user and time of the examples
+	pos        obstat.Pos
+	out        []obstat.Rule
 }
 
 // A loader reads files into rules.
@@ -369,10 +371,14 @@ func (r *rule) compile() (out []obstat.Rule) {
 		m := r.targets[i].match(allow)
 		one := base
 		one.Field, one.Pattern = m.field, m.pattern
-		if t := &r.targets[i]; allow && t.kind == place && t.place != placeSettings { // which a rule has to name
+		t := &r.targets[i]
+		if allow && !r.reversible && t.kind == place && t.place != placeSettings { // which a rule has to name
 			one.Except = append(slices.Clip(one.Except), obstat.Cond{Field: fieldGuarded, Any: []obstat.Text{obstat.Is("yes")}})
 		}
 		switch verb := r.s.verbs[0]; {
+		case r.reversible && verb == "run": // and not for what it reads, or sends
+			one.Tool = obstat.Text{Flavour: pattern.Full, Text: "run|write|delete"}
+		case r.reversible:
 		case allow && (verb == "run" || verb == "tool"):
 			// It speaks for all that the command, or the tool, does.
 			if one.Tool = (obstat.Text{}); m.field == "" {
@@ -425,8 +431,12 @@ func (r *rule) maybes() (out []obstat.Rule) {
 	return out
 }
 
-// list returns the list of the Program that the rule is in.
+// list returns the list of the Program that the rule is in. An allow rule for calls that can be taken back counts
+// before the ask rules: `delete workspace` is asked about in general, and there it need not be.
 func (r *rule) list() string {
+	if r.verdict == obstat.Allow && r.reversible {
+		return listReversible
+	}
 	if verb := r.s.verbs[0]; r.verdict == obstat.Allow && (verb == "run" || verb == "tool") {
 		return listCommands
 	}

@@ -108,7 +108,9 @@ const (
 	listLeft     = "left out" // of an allow rule, which no program may do unasked either
 	listCommands = "commands" // allow rules for programs and tools
 	listSeen     = "known"
-	listAllow    = "allow"
+	// listReversible has allow rules for calls that can be taken back.
+	listReversible = "reversible"
+	listAllow      = "allow"
 )
 
 // lists are the rule lists of a file, in the order in which they count.
@@ -163,6 +165,7 @@ func (Dialect) Library() *obstat.Library {
 func (l *loader) program() *obstat.Program {
 	stages := []obstat.Stage{
 		obstat.Match{Name: "deny rules", Rules: "deny"},
+		obstat.Match{Name: "what can be taken back", Rules: listReversible},
 		obstat.Match{Name: "ask rules", Rules: "ask"},
 		obstat.Match{Name: "maybe", Rules: listMaybe},
 		obstat.Match{Name: "allow rules", Rules: listAllow},
@@ -173,8 +176,8 @@ func (l *loader) program() *obstat.Program {
 	known := obstat.Rule{Field: fieldKnown, Pattern: obstat.Is("yes"), Verdict: obstat.Allow, Over: obstat.OverParts,
 		Source: ByEffects, Layer: "built in", Reason: "all that it does is known and is judged by itself"}
 	p := &obstat.Program{Dialect: Name, Mode: modeDefault, View: viewName, Pipelines: map[obstat.Mode]obstat.Pipeline{},
-		Rules: map[string][]obstat.Rule{"deny": {}, "ask": {}, listAllow: {}, listMaybe: {}, listLeft: {settings()},
-			listCommands: {}, listSeen: {known}},
+		Rules: map[string][]obstat.Rule{"deny": {}, "ask": {}, listAllow: {}, listReversible: {}, listMaybe: {},
+			listLeft: {settings()}, listCommands: {}, listSeen: {known}},
 		Faces: map[string]obstat.Face{obstat.FaceRead: {Tool: "read", Field: fieldAbs},
 			obstat.FaceWrite:  {Tool: "write", Field: fieldAbs},
 			obstat.FaceDelete: {Tool: "delete", Field: fieldAbs}}}

@@ -163,9 +163,11 @@ func (f *Factory) report(cmd *cobra.Command, err error) {
 }
 
 // commands are those of the root; each adds its own below it.
-var commands = []func(*Factory) *cobra.Command{newAddDir, newAsk, newCheck, newDemo, newDoctor, newEffects, newExplain,
-	newGrants, newHook, newInit, newInstall, newJoin, newLog, newMCP, newPermissions, newPolicy, newReplay, newRun,
-	newServe, newStats, newStatus, newTest, newToken, newTrust, newUninstall, newVersion}
+var commands = []func(*Factory) *cobra.Command{
+	newAddDir, newAsk, newChanges, newCheck, newDemo, newDoctor, newEffects, newExplain, newGrants, newHook,
+	newInit, newInstall, newJoin, newLog, newMCP, newPermissions, newPolicy, newReplay, newRun, newServe,
+	newStats, newStatus, newTest, newToken, newTrust, newUndo, newUninstall, newVersion,
+}
 
 func newRoot(f *Factory) *cobra.Command {
 	root := command("obstat", nil, nil, nil)

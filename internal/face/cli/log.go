@@ -57,14 +57,14 @@ func (o *logOptions) query(now time.Time) (q ledger.Query, err error) {
 	q = ledger.Query{Agent: o.Agent, Session: o.Session, Tool: o.Tool, Verdict: o.Verdict, Rule: o.Rule, Limit: o.Limit}
 	var kinds []string
 	for _, k := range []ledger.Kind{ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant,
-		ledger.Outcome, ledger.Pin, ledger.Access, ledger.Policy, ledger.Cut, ledger.Damage} {
+		ledger.Outcome, ledger.Pin, ledger.Access, ledger.Policy, ledger.Cut, ledger.Damage, ledger.Undo} {
 		kinds = append(kinds, string(k))
 	}
 	if q.Kind = ledger.Kind(o.Kind); o.Kind != "" && !slices.Contains(kinds, o.Kind) {
 		return q, mistyped(fmt.Sprintf("there is no kind of record %q", o.Kind), o.Kind, kinds)
 	}
 	if !slices.Contains([]string{"", "allow", "ask", "deny", "approved", "refused", "expired", "canceled", "granted",
-		"revoked", "ran", "failed", "not run", "made", "login", "logout", "ended"}, q.Verdict) {
+		"revoked", "ran", "failed", "not run", "made", "login", "logout", "ended", "taken back"}, q.Verdict) {
 		return q, usagef("--verdict takes allow, ask or deny, of an answer approved, refused, expired or canceled, of a grant granted or revoked, of a token or login made, revoked, login, logout or ended, not %q", q.Verdict)
 	}
 	if q.Limit < 0 {

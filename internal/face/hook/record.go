@@ -8,6 +8,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/guard/undo"
 	"github.com/obstat/obstat/internal/keep/statedir"
 )
 
@@ -38,8 +39,16 @@ func (r *run) gateFor(e *agent.Event) (*gate.Gate, *turn, error) {
 func (r *run) report(e *agent.Event) {
 	if g, t, err := r.gateFor(e); err == nil {
 		t.complete(e.Call)
+		r.ended(e.Call)
 		_ = g.Report(context.Background(), e.Call, &gate.Outcome{State: e.Done.State, Took: e.Done.Took,
 			Result: e.Done.Result, Error: e.Done.Error})
+	}
+}
+
+// ended notes how the files look that a call has changed. Without it, undo cannot tell later changes from these.
+func (r *run) ended(c *obstat.Call) {
+	if s, err := undo.Store(r.Getenv); err == nil {
+		_, _ = s.End(c.DigestText(), c.Session)
 	}
 }
 

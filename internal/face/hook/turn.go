@@ -16,6 +16,7 @@ import (
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/face/remote"
+	"github.com/obstat/obstat/internal/guard/undo"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/ledger/logfile"
@@ -184,6 +185,7 @@ func (t *turn) options(ctx context.Context, cancel func(), wd string) (gate.Opti
 		o.Programs = []string{t.Exe}
 	}
 	o.Confine = t.confining(wd)
+	o.Undo = &undo.Keeper{Getenv: t.Getenv}
 	if t.db != "" {
 		o.Sessions = gate.SessionDir(statedir.Sessions(filepath.Dir(t.db)))
 	}

@@ -192,6 +192,9 @@ func TestNoCache(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range left {
+			if f.Name() == "changes" {
+				continue // files as they were, by which nothing is decided
+			}
 			if f.IsDir() || !strings.HasPrefix(f.Name(), "obstat.db") && !strings.HasPrefix(f.Name(), "obstat.ledger") && f.Name() != "obstat.pins" {
 				t.Errorf("%s is neither the ledger's nor the store's", f.Name())
 			}

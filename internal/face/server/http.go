@@ -472,7 +472,7 @@ func ledgerQuery(r *http.Request) (ledger.Query, error) {
 	q := ledger.Query{Kind: ledger.Kind(v.Get("kind")), Agent: v.Get("agent"), Session: v.Get("session"),
 		Tool: v.Get("tool"), Verdict: v.Get("verdict"), Rule: v.Get("rule")}
 	if err := oneOf(v, "kind", ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant, ledger.Policy,
-		ledger.Cut, ledger.Pin, ledger.Access, ledger.Outcome, ledger.Damage, ledger.Anchor); err != nil {
+		ledger.Cut, ledger.Pin, ledger.Access, ledger.Outcome, ledger.Damage, ledger.Undo, ledger.Anchor); err != nil {
 		return q, err
 	}
 	after, err := cursor(v, "after")

@@ -79,6 +79,9 @@ func Pins(dir string) string { return filepath.Join(dir, "obstat.pins") }
 // Sessions returns the directory that keeps what sessions have done.
 func Sessions(dir string) string { return filepath.Join(dir, "sessions") }
 
+// Changes returns the directory that keeps what calls have changed.
+func Changes(dir string) string { return filepath.Join(dir, "changes") }
+
 // Warned returns the file that remembers which warnings were shown.
 func Warned(dir string) string { return filepath.Join(dir, "obstat.warned") }
 

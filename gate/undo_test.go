@@ -1,0 +1,91 @@
+package gate_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/native"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/keep/memory"
+)
+
+// An undoer says what it is told to say, and counts.
+type undoer struct {
+	reversible, all bool
+	err             error
+	kept            int
+}
+
+func (u *undoer) Reversible(*effect.Analysis) bool { return u.reversible }
+
+func (u *undoer) Keep(*obstat.Call, *obstat.Decision, *effect.Analysis) (bool, error) {
+	u.kept++
+	return u.all, u.err
+}
+
+// TestUndo: an allow rule for calls that can be taken back counts before the rule that asks, only where the
+// call can be, and only once its files are kept; else the call asks.
+func TestUndo(t *testing.T) {
+	l, err := dialect.Load(native.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: "obstat.yaml", Data: []byte(`
+version: 1
+allow:
+  - write workspace
+  - rule: delete workspace except .git/**
+    when: {reversible: true}
+ask:
+  - delete anything
+deny:
+  - delete keys/**
+`)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := errors.New("no space left on device")
+	for _, c := range []struct {
+		command string
+		u       *undoer
+		want    obstat.Verdict
+		says    string
+		kept    int
+	}{
+		{"rm a", &undoer{reversible: true, all: true}, obstat.Allow, "delete workspace", 1},
+		{"rm a", &undoer{}, obstat.Ask, "delete anything", 0},
+		{"rm a", &undoer{reversible: true}, obstat.Ask, "could not be kept", 1},
+		{"rm a", &undoer{reversible: true, all: true, err: full}, obstat.Ask, "no space left", 1},
+		{"rm a", nil, obstat.Ask, "delete anything", 0},
+		{"rm keys/a", &undoer{reversible: true, all: true}, obstat.Deny, "delete keys", 0},
+		{"rm .git/index", &undoer{reversible: true, all: true}, obstat.Ask, "", 0},
+		{"rm /etc/x", &undoer{reversible: true, all: true}, obstat.Ask, "delete anything", 0},
+		{"echo x > a", &undoer{}, obstat.Allow, "write workspace", 1},
+		{"echo x > a", &undoer{err: full}, obstat.Ask, "no space left", 1},
+		{"git push", &undoer{}, obstat.Ask, "", 0},
+	} {
+		opts := gate.Options{Policy: gate.Fixed{Loaded: l}, Store: new(memory.Store), NoStart: true,
+			World: &obstat.Snapshot{Dirs: []string{"/", "/p", "/p/keys", "/p/.git"}}}
+		if c.u != nil {
+			opts.Undo = c.u
+		}
+		g, err := gate.Open(context.Background(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		input, _ := json.Marshal(map[string]string{"command": c.command})
+		res, err := g.Authorize(context.Background(), &obstat.Call{Tool: "Bash", Input: input, Dir: "/p"},
+			&gate.Terms{Ask: gate.Leave})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Verdict != c.want || !strings.Contains(res.Reason(), c.says) {
+			t.Errorf("%s %+v: %s %s", c.command, c.u, res.Verdict, res.Reason())
+		}
+		if c.u != nil && c.u.kept != c.kept {
+			t.Errorf("%s %+v: kept %d times, want %d", c.command, c.u, c.u.kept, c.kept)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+// Package undo keeps what an allowed call is about to change, so that it can be taken back.
+//
+// It owns which paths those are: it makes them of the call's effects, and says which part of a call cannot be taken
+// back, and why. Keeping and putting back is package changes's; whether a call is allowed is the policy's.
+package undo
+
+import (
+	"os"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/keep/changes"
+	"github.com/obstat/obstat/internal/keep/statedir"
+	"github.com/obstat/obstat/paths"
+)
+
+// Store opens the changes that are kept in obstat's state.
+func Store(getenv func(string) string) (*changes.Store, error) {
+	dir, err := statedir.Dir(getenv)
+	if err != nil {
+		return nil, err
+	}
+	return changes.Open(statedir.Changes(dir), changes.Limits{})
+}
+
+// A Reach is everything that a call is known to change.
+type Reach struct {
+	Paths  []changes.Reach
+	Secret bool // secrets are among them
+	// Gaps are the effects that cannot be taken back, or that are not known.
+	Gaps []string
+}
+
+// Of returns what a call changes.
+func Of(a *effect.Analysis) *Reach {
+	r := new(Reach)
+	for i := range a.Effects {
+		r.add(a, &a.Effects[i])
+	}
+	for i := range a.Commands {
+		if a.Unknown(i) {
+			r.gap("a command is not known")
+		}
+	}
+	if len(a.Gaps) > 0 {
+		r.gap("part of it cannot be seen: " + a.Gaps[0].Kind.String())
+	}
+	return r
+}
+
+// Certain tells whether all that the call does can be taken back, once its paths are kept.
+func (r *Reach) Certain() bool { return len(r.Gaps) == 0 }
+
+func (r *Reach) gap(why string) {
+	for _, g := range r.Gaps {
+		if g == why {
+			return
+		}
+	}
+	r.Gaps = append(r.Gaps, why)
+}
+
+// add adds an effect.
+func (r *Reach) add(a *effect.Analysis, e *effect.Effect) {
+	switch e.Kind {
+	case effect.Run, effect.Read:
+		return
+	case effect.Code:
+		if !e.Harmless && !(e.Tags.Has(effect.Hooks) && isGit(e) && noHooks(a.Commands[e.Command].Dir)) {
+			r.gap("it runs code that cannot be looked into")
+		}
+		return
+	case effect.Connect:
+		if !e.Harmless {
+			r.gap("what is sent to a host cannot be taken back")
+		}
+		return
+	case effect.System:
+		r.gap("it changes more than files: " + e.Detail)
+		return
+	}
+	if e.Where != "" || e.Host != "" {
+		r.gap("it changes files on another machine")
+		return
+	}
+	if e.Secret || e.Sensitive != "" {
+		r.Secret = true
+	}
+	r.files(a, e)
+}
+
+// files adds the paths of an effect on files, links followed and not.
+func (r *Reach) files(a *effect.Analysis, e *effect.Effect) {
+	if isGit(e) {
+		named := !e.Unnamed && !e.Tags.Has(effect.Books|effect.Tree|effect.Clean)
+		if !r.git(&a.Commands[e.Command], e, named) {
+			r.gap("it changes a repository that lies elsewhere, or that is not understood")
+		}
+		if !named {
+			return
+		}
+	}
+	named := false
+	for _, set := range []paths.Set{e.Target(), e.RealTarget()} {
+		if set.IsZero() {
+			continue
+		}
+		if set.IsAnything() || len(set.Known()) < 2 {
+			r.gap("which files it changes is not known")
+			continue
+		}
+		named = true
+		r.Paths = append(r.Paths, changes.Reach{Paths: whole(set, e)})
+	}
+	if !named {
+		r.gap("it changes files that are not named: " + e.Detail)
+	}
+}
+
+// whole adds everything below a path that does not exist, which may become a directory, and below a directory that
+// is deleted: `mv src lib` is on two directories with all their files.
+func whole(set paths.Set, e *effect.Effect) paths.Set {
+	if !set.Exact() {
+		return set
+	}
+	info, err := os.Lstat(set.Text)
+	if os.IsNotExist(err) || err == nil && info.IsDir() && e.Kind == effect.Delete {
+		return paths.Under(set.Text)
+	}
+	return set
+}
+
+// A Keeper keeps what calls change in the store of obstat's state. It opens that store for a call that changes
+// something, and not before.
+type Keeper struct {
+	Getenv func(string) string
+}
+
+// Reversible tells whether everything that a call does could be taken back.
+func (k *Keeper) Reversible(a *effect.Analysis) bool { return Of(a).Certain() }
+
+// Keep keeps what a call changes.
+func (k *Keeper) Keep(c *obstat.Call, d *obstat.Decision, a *effect.Analysis) (all bool, err error) {
+	r := Of(a)
+	if len(r.Paths) == 0 {
+		return r.Certain(), nil
+	}
+	s, err := Store(k.Getenv)
+	if err != nil {
+		return false, err
+	}
+	change, err := s.Save(changes.Of{Call: c.DigestText(), Session: c.Session, Agent: c.Agent, Tool: c.Tool,
+		Text: clip(c.Text()), Dir: c.Dir, Reason: d.Reason()}, r.Paths, r.Secret, r.Gaps...)
+	if err != nil {
+		return false, err
+	}
+	return len(change.Gaps) == 0, s.SweepNow()
+}
+
+// clip makes a text fit for a list.
+func clip(text string) string {
+	const most = 500
+	if len(text) <= most {
+		return strings.ToValidUTF8(text, "\uFFFD")
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

@@ -1,0 +1,169 @@
+package undo
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/keep/changes"
+)
+
+// hashOf is the tree without git's objects, which stay.
+func hashOf(t *testing.T, dir string) string {
+	t.Helper()
+	sum := sha256.New()
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.Name() == "objects" {
+			return fs.SkipDir
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(sum, "%q %v ", p, info.Mode())
+		if info.Mode().IsRegular() {
+			b, err := os.ReadFile(p)
+			fmt.Fprintf(sum, "%x\n", b)
+			return err
+		}
+		to, _ := os.Readlink(p)
+		fmt.Fprintf(sum, "%q\n", to)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil))
+}
+
+func run(t *testing.T, dir, text string) error {
+	t.Helper()
+	cmd := exec.Command("bash", "-c", text)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b.c", "GIT_COMMITTER_NAME=a",
+		"GIT_COMMITTER_EMAIL=a@b.c", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, out)
+	}
+	return err
+}
+
+// project returns a copy of a project that is in the middle of some work.
+func project(t *testing.T, from string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t, dir, "cp -a "+from+"/. ."); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func template(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := run(t, dir, `set -e; git init -q -b main; printf a >a; printf b >b; mkdir -p src/deep empty build
+		printf m >src/m.go; printf d >src/deep/d; ln -s a l; printf '/build\n/*.log\n' >.gitignore; git add .; git commit -qm one
+		git switch -qc other; printf o >other; printf changed >a; git add .; git commit -qm two; git switch -q main
+		printf mine >b; printf new >untracked; printf o >build/out; printf x >x.log; git stash -q; printf mine >a; printf new >>src/m.go
+		git branch third; git tag v1; printf 1 >t.o; printf 2 >u.o`); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestTakenBack: all that the analysis knows of a command is enough to take it back, and a command of which it is
+// not enough is called so.
+func TestTakenBack(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	from := template(t)
+	for _, text := range []string{
+		"rm a", "rm -rf src", "rm *.o", "echo x > b", "echo x >> new/y 2>/dev/null || mkdir -p new/deep && echo x > new/deep/y",
+		"mv a b", "mv src lib", "mv a src/", "cp -r src copy", "cp a b", "chmod 600 a", "chmod -R go-r src", "mkdir -p p/q/r",
+		"touch a t2", "ln -s b l2", "ln -sf b l", "ln a hard", "sed -i s/m/z/ a", "tee a b </dev/null", "truncate -s 0 a", "rmdir empty",
+		"find . -name '*.o' -delete", "cd src && rm -r deep", "rm l", "echo through > l", "install -m 755 a prog", "dd if=a of=b 2>/dev/null",
+		"git add .", "git add -A && git commit -qm three", "git commit -qam x", "git stash", "git stash pop", "git stash drop",
+		"git branch -D third", "git branch new", "git tag -d v1", "git checkout -- a", "git checkout .", "git restore a", "git reset --hard",
+		"git reset -q", "git clean -fd", "git clean -fdx", "git checkout -f other", "git switch --discard-changes other",
+		"git rm -f a", "git mv a moved", "git config user.x y", "git branch -m renamed",
+		"git stash && git switch other", "rm -rf .git",
+	} {
+		t.Run(text, func(t *testing.T) {
+			dir := project(t, from)
+			s, err := changes.Open(t.TempDir(), changes.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := effect.AnalyzeCommand(text, &effect.Options{Dir: dir, FS: obstat.OS{}})
+			r := Of(a)
+			if !r.Certain() {
+				t.Fatalf("it is not called reversible: %q", r.Gaps)
+			}
+			before := hashOf(t, dir)
+			c, err := s.Save(changes.Of{Call: text}, r.Paths, false)
+			if err != nil || len(c.Gaps) > 0 {
+				t.Fatalf("%v %v", err, c.Gaps)
+			}
+			if err := run(t, dir, text); err != nil {
+				t.Fatal(err)
+			}
+			if hashOf(t, dir) == before && text != "touch a t2" {
+				t.Fatal("it changed nothing: the test is none")
+			}
+			c, err = s.End(text, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := s.Plan([]*changes.Change{c})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Apply(changes.Of{}); err != nil {
+				t.Fatal(err)
+			}
+			if hashOf(t, dir) != before {
+				t.Errorf("the tree differs; %v was put back", p.Steps)
+			}
+			if !strings.HasPrefix(text, "git") {
+				return
+			}
+			if err := run(t, dir, "git fsck --no-dangling && git status"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestNotTakenBack: a call with an effect that is not known, or that leaves the machine, is not called reversible.
+func TestNotTakenBack(t *testing.T) {
+	dir := template(t)
+	for text, why := range map[string]string{
+		"make": "code", "python3 x.py": "code", "git push": "host", "curl -X POST https://example.com": "host", "rm $X": "not known",
+		"rm \"$(cat list)\"": "not known", "ssh host rm x": "", "npm install": "", "kill 1": "more than files", "unknown-program x": "not known",
+		"docker run x rm /y": "", "rm a; make": "code", "cd $D && rm a": "", "xargs rm < list": "", "eval $X": "", "psql -c 'drop table x'": "",
+	} {
+		r := Of(effect.AnalyzeCommand(text, &effect.Options{Dir: dir, FS: obstat.OS{}}))
+		if r.Certain() || !strings.Contains(strings.Join(r.Gaps, "; "), why) {
+			t.Errorf("%s: %q, want %q", text, r.Gaps, why)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".git/hooks/post-checkout"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if r := Of(effect.AnalyzeCommand("git checkout -- a", &effect.Options{Dir: dir, FS: obstat.OS{}})); r.Certain() {
+		t.Error("a hook would run")
+	}
+}

@@ -1,0 +1,81 @@
+package changes
+
+import (
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// clone has one file share the blocks of another, where the file system can.
+func clone(to, from *os.File) error { return unix.IoctlFileClone(int(to.Fd()), int(from.Fd())) }
+
+// isSparse tells whether a file has holes.
+func isSparse(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.Size() > 1<<16 && st.Blocks*512 < info.Size()/2
+}
+
+func ownerOf(info fs.FileInfo) (uid, gid int) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return -1, -1
+	}
+	return int(st.Uid), int(st.Gid)
+}
+
+// links returns how many names a file has.
+func links(info fs.FileInfo) uint64 {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 1
+	}
+	return uint64(st.Nlink)
+}
+
+// attrsOf returns the extended attributes of an open file that are the user's; nil where there are none.
+func attrsOf(f *os.File) map[string][]byte {
+	buf := make([]byte, 1<<16)
+	n, err := unix.Flistxattr(int(f.Fd()), buf)
+	if err != nil || n == 0 {
+		return nil
+	}
+	out := map[string][]byte{}
+	for _, name := range strings.Split(strings.TrimSuffix(string(buf[:n]), "\x00"), "\x00") {
+		if !strings.HasPrefix(name, "user.") {
+			continue
+		}
+		value := make([]byte, 1<<16)
+		if n, err := unix.Fgetxattr(int(f.Fd()), name, value); err == nil {
+			out[name] = value[:n]
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// setAttrs gives an open file these attributes of the user and no others.
+func setAttrs(f *os.File, want map[string][]byte) error {
+	for name := range attrsOf(f) {
+		if _, ok := want[name]; !ok {
+			if err := unix.Fremovexattr(int(f.Fd()), name); err != nil {
+				return err
+			}
+		}
+	}
+	for name, value := range want {
+		if err := unix.Fsetxattr(int(f.Fd()), name, value, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openPlain opens a file for reading without waiting for the other end of a pipe and without following a link.
+func openPlain(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+}

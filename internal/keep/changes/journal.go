@@ -1,0 +1,365 @@
+package changes
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/obstat/obstat/internal/keep/statedir"
+)
+
+// A journal is taking back that has begun. It is written whole before its first step, and each step can be done
+// twice, so that a killed one is ended by doing all of them again.
+type journal struct {
+	Change string   `json:"change"` // that the steps make
+	Undoes []string `json:"undoes"`
+	Steps  []Step   `json:"steps"`
+	Back   bool     `json:"back,omitempty"` // a step failed: those that were done are taken back
+}
+
+func (s *Store) journalName() string { return filepath.Join(s.dir, "journal.json") }
+
+func (s *Store) begin(j *journal) error {
+	b, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	return statedir.Replace(s.journalName(), b)
+}
+
+// Recover ends what a killed process had begun.
+func (s *Store) Recover() error {
+	if _, err := os.Lstat(s.journalName()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	release, err := s.lock(true)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return s.recover()
+}
+
+// recover is Recover for the one that has the lock.
+func (s *Store) recover() error {
+	b, err := os.ReadFile(s.journalName())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	j := new(journal)
+	if err := json.Unmarshal(b, j); err != nil {
+		return fmt.Errorf("%s was changed and is not trusted; remove it to go on: %w", s.journalName(), err)
+	}
+	return s.run(j)
+}
+
+// run does the steps of a journal. Where one cannot be done, those before it are taken back, and the error says why.
+func (s *Store) run(j *journal) error {
+	failed := error(nil)
+	if !j.Back {
+		if failed = s.walkSteps(j.Steps, j.temp()); failed != nil {
+			j.Back = true
+			if err := s.begin(j); err != nil {
+				return errors.Join(failed, err)
+			}
+		}
+	}
+	if j.Back {
+		if err := s.walkSteps(reversed(j.Steps), j.temp()); err != nil {
+			return errors.Join(failed, fmt.Errorf("and what was done could not be taken back: %w", err))
+		}
+		s.step()
+		return errors.Join(failed, os.Remove(s.name(j.Change)), os.Remove(s.journalName()))
+	}
+	return s.close(j)
+}
+
+// close notes that the changes are taken back, and ends the journal.
+func (s *Store) close(j *journal) error {
+	for _, id := range j.Undoes {
+		s.step()
+		if c, err := s.Get(id); err == nil {
+			c.Undone = j.Change
+			if err := s.write(c); err != nil {
+				return err
+			}
+		} else if !errors.Is(err, ErrUnknown) {
+			return err
+		}
+	}
+	c, err := s.Get(j.Change)
+	if err != nil {
+		return err
+	}
+	s.step()
+	if err := s.reopen(c); err != nil {
+		return err
+	}
+	return os.Remove(s.journalName())
+}
+
+// reopen notes how the change ended. Where it took back another taking back, the changes that this one had taken
+// back stand again.
+func (s *Store) reopen(c *Change) error {
+	for _, id := range c.Undoes {
+		undo, err := s.Get(id)
+		if err != nil {
+			continue
+		}
+		for _, id := range undo.Undoes {
+			if first, err := s.Get(id); err == nil && first.Undone == undo.ID {
+				first.Undone = ""
+				if err := s.write(first); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return s.end(c)
+}
+
+// temp is the name of a file that is being put back, beside the path that it is for.
+func (j *journal) temp() string { return ".obstat-" + j.Change }
+
+func reversed(steps []Step) (out []Step) {
+	for _, s := range steps {
+		out = append(out, Step{s.Path, s.To, s.Now})
+	}
+	return out
+}
+
+// walkSteps goes from the states of now to those wanted: it opens directories, removes from the deepest, makes
+// from the top, and gives directories their rights last, since one without them could not be worked in.
+func (s *Store) walkSteps(steps []Step, temp string) error {
+	sorted := slices.Clone(steps)
+	slices.SortFunc(sorted, func(a, b Step) int { return byDepth(string(a.Path), string(b.Path)) })
+	for i := range sorted {
+		if err := s.each(&sorted[i], (*Store).openUp, temp, false); err != nil {
+			return err
+		}
+	}
+	for _, step := range slices.Backward(sorted) {
+		if err := s.each(&step, (*Store).takeAway, temp, false); err != nil {
+			return err
+		}
+	}
+	for i := range sorted {
+		if err := s.each(&sorted[i], (*Store).put, temp, true); err != nil {
+			return err
+		}
+	}
+	for _, step := range slices.Backward(sorted) {
+		if err := s.each(&step, (*Store).settle, temp, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A place is where one step works: a directory that was reached without following links, and a name in it.
+type place struct {
+	dir  *os.Root
+	name string
+	temp string
+	is   State
+	to   *State
+	// unread: the contents could not be read when they were kept, and have to be those that are wanted.
+	unread bool
+}
+
+// each does one pass's part of a step: of those that take away, or of those after which things are made.
+func (s *Store) each(step *Step, part func(*Store, *place) error, temp string, made bool) error {
+	s.step()
+	path := string(step.Path)
+	if made && step.To.Kind == None || !made && step.Now.Kind == None {
+		return nil // taken away before; nothing to take away
+	}
+	dir, err := openDir(filepath.Dir(path))
+	if err != nil && !made {
+		return nil // gone with its directory, which is something else by now; else a later pass says so
+	} else if err != nil {
+		return fmt.Errorf("%s: %s", path, plain(err))
+	}
+	defer dir.Close()
+	is, err := s.stateOf(path, false)
+	if err != nil && is.Kind != Dir && is.Kind != File { // one without rights is opened up first
+		return fmt.Errorf("%s: %s", path, plain(err))
+	}
+	p := &place{dir: dir, name: filepath.Base(path), temp: temp, is: is, to: &step.To}
+	p.unread = unreadable(&step.Now, &step.To)
+	if err := part(s, p); err != nil {
+		return fmt.Errorf("%s: %s", path, plain(err))
+	}
+	return nil
+}
+
+// openDir opens a directory that is no link and lies behind none.
+func openDir(dir string) (*os.Root, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, err
+	}
+	if real != dir {
+		return nil, errors.New("its directory has become a link")
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := root.Stat(".")
+	named, err2 := os.Lstat(dir)
+	if err = errors.Join(err, err2); err == nil && !os.SameFile(opened, named) {
+		err = errors.New("its directory has become a link")
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return root, nil
+}
+
+// openUp lets its owner work in a directory that stays, and read a file.
+func (s *Store) openUp(p *place) error {
+	want := map[Kind]fs.FileMode{Dir: 0o700, File: 0o400}[p.is.Kind]
+	if p.is.Mode&want == want {
+		return nil
+	}
+	return p.dir.Chmod(p.name, p.is.Mode|want)
+}
+
+// takeAway removes a path that is to be gone, or to be something else.
+func (s *Store) takeAway(p *place) error {
+	if p.is.Kind == None || p.is.Kind == p.to.Kind {
+		return nil
+	}
+	return p.dir.Remove(p.name)
+}
+
+// put makes a path that is not there, or gives a file its earlier contents.
+func (s *Store) put(p *place) error {
+	switch p.to.Kind {
+	case Dir:
+		if p.is.Kind == Dir {
+			return nil
+		}
+		return p.dir.Mkdir(p.name, 0o700)
+	case Link:
+		if p.is.Kind == Link && p.is.Target == p.to.Target {
+			return nil
+		}
+		p.dir.Remove(p.temp)
+		return errors.Join(p.dir.Symlink(string(p.to.Target), p.temp), p.dir.Rename(p.temp, p.name))
+	case File:
+		if p.is.Kind == File && p.is.Digest == p.to.Digest {
+			return nil
+		}
+		if p.unread {
+			return errors.New("it could not be read, and holds something else")
+		}
+		return s.putFile(p)
+	}
+	return nil
+}
+
+// putFile puts earlier contents into place: in one rename, or, for a file with other names, in the file itself.
+func (s *Store) putFile(p *place) error {
+	from, err := s.openBlob(p.to.Digest)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	name, flags := p.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL
+	if info, err := p.dir.Lstat(p.name); err == nil && links(info) > 1 {
+		name, flags = p.name, os.O_WRONLY|os.O_TRUNC
+		if err := p.dir.Chmod(name, info.Mode().Perm()|0o200); err != nil {
+			return err
+		}
+	} else {
+		p.dir.Remove(p.temp)
+	}
+	to, err := p.dir.OpenFile(name, flags, 0o600)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(fill(to, from, p.to.Sparse), to.Close())
+	if err == nil && name == p.temp {
+		err = errors.Join(s.rightsOf(p, p.temp), p.dir.Rename(p.temp, p.name))
+	}
+	if err != nil && name == p.temp {
+		p.dir.Remove(p.temp)
+	}
+	return err
+}
+
+// fill writes contents; those of a sparse file leave its holes out.
+func fill(to *os.File, from io.Reader, sparse bool) error {
+	if !sparse {
+		_, err := io.Copy(to, from)
+		return err
+	}
+	buf, zero, size := make([]byte, 1<<16), make([]byte, 1<<16), int64(0)
+	for {
+		n, err := io.ReadFull(from, buf)
+		if slices.Equal(buf[:n], zero[:n]) {
+			_, seek := to.Seek(int64(n), io.SeekCurrent)
+			err = errors.Join(err, seek)
+		} else if _, bad := to.Write(buf[:n]); bad != nil {
+			return bad
+		}
+		size += int64(n)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return to.Truncate(size)
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// settle gives a path its rights, and looks whether it is as it was.
+func (s *Store) settle(p *place) error {
+	if p.to.Kind != None && !p.is.sameRights(p.to) {
+		if err := s.rightsOf(p, p.name); err != nil {
+			return err
+		}
+	}
+	is, err := s.stateOf(filepath.Join(p.dir.Name(), p.name), false)
+	if unreadable(&is, p.to) {
+		is.Digest, err = p.to.Digest, nil // put has compared it
+	}
+	if err == nil && !is.Equal(p.to) {
+		err = errors.New("it did not become as it was")
+	}
+	return err
+}
+
+// rightsOf gives a name the mode, owner and attributes that are wanted.
+func (s *Store) rightsOf(p *place, name string) error {
+	if info, err := p.dir.Lstat(name); err != nil {
+		return err
+	} else if uid, gid := ownerOf(info); uid != p.to.UID || gid != p.to.GID {
+		if err := p.dir.Lchown(name, p.to.UID, p.to.GID); err != nil {
+			return err
+		}
+	}
+	if p.to.Kind == Link {
+		return nil
+	}
+	if len(p.to.Attrs) > 0 || len(p.is.Attrs) > 0 {
+		f, err := p.dir.Open(name)
+		if err != nil {
+			return err
+		}
+		err = errors.Join(setAttrs(f, p.to.Attrs), f.Close())
+		if err != nil {
+			return err
+		}
+	}
+	return p.dir.Chmod(name, p.to.Mode)
+}

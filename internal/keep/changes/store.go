@@ -1,0 +1,317 @@
+package changes
+
+import (
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/obstat/obstat/internal/keep/statedir"
+	"github.com/obstat/obstat/paths"
+)
+
+// Limits bound the store.
+type Limits struct {
+	File  int64         // bytes of one file
+	Call  int64         // bytes of one call
+	Files int           // paths of one call
+	Total int64         // bytes in all; the oldest go first
+	Age   time.Duration // after which a change is forgotten
+}
+
+// Usual are the limits where no policy says others.
+var Usual = Limits{File: 64 << 20, Call: 512 << 20, Files: 20_000, Total: 2 << 30, Age: 7 * 24 * time.Hour}
+
+// Secret is how long the contents of secrets are kept.
+const Secret = time.Hour
+
+const tempPrefix = ".new-"
+
+// A Store keeps changes in a directory of obstat's state. Several processes may use it at once.
+type Store struct {
+	dir    string
+	limits Limits
+	now    func() time.Time
+	step   func() // before each step of a restore, for tests that kill it
+}
+
+// Open returns the store in a directory. It ends what a killed one had begun. The zero Limits are [Usual].
+func Open(dir string, l Limits) (*Store, error) {
+	if l == (Limits{}) {
+		l = Usual
+	}
+	s := &Store{dir: dir, limits: l, now: time.Now, step: func() {}}
+	for _, sub := range []string{"calls", "open", "blobs"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.Recover()
+}
+
+// Of says which call made a change, and by whose leave.
+type Of struct {
+	Call    string `json:"call"` // its digest
+	Session string `json:"session,omitempty"`
+	Agent   string `json:"agent,omitempty"`
+	Tool    string `json:"tool,omitempty"`
+	Text    string `json:"text,omitempty"`   // the command, or the file that is edited
+	Dir     string `json:"dir,omitempty"`    // where it was made
+	Reason  string `json:"reason,omitempty"` // why it was allowed
+}
+
+// A Change is the paths that one call could change, before and after.
+type Change struct {
+	ID string `json:"id"` // later ones sort behind earlier ones
+	Of
+	Began  time.Time `json:"began"`
+	Ended  time.Time `json:"ended,omitzero"` // zero while the call has not been reported to have ended
+	Reach  []Reach   `json:"reach"`
+	Before []Entry   `json:"before"`
+	After  []Entry   `json:"after,omitempty"`
+	// Gaps are paths that cannot be taken back.
+	Gaps []Gap `json:"gaps,omitempty"`
+	// Undoes are the changes that this one took back; Undone is the change that took this one back.
+	Undoes []string `json:"undoes,omitempty"`
+	Undone string   `json:"undone,omitempty"`
+	// Secret: it holds secrets, which are kept for a shorter time.
+	Secret bool `json:"secret,omitempty"`
+}
+
+// MarshalJSON writes a reach.
+func (r Reach) MarshalJSON() ([]byte, error) {
+	out := reachJSON{Text: Name(r.Paths.Text), Below: r.Paths.Below}
+	for _, e := range r.Except {
+		out.Except = append(out.Except, Name(e))
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads a reach.
+func (r *Reach) UnmarshalJSON(b []byte) error {
+	var in reachJSON
+	if err := json.Unmarshal(b, &in); err != nil {
+		return err
+	}
+	r.Paths = paths.Set{Text: string(in.Text), Below: in.Below}
+	for _, e := range in.Except {
+		r.Except = append(r.Except, string(e))
+	}
+	return nil
+}
+
+// Save keeps everything in reach before a call changes it. Paths that cannot be kept are the change's Gaps; an
+// error means that nothing was. The gaps that are given are those that the caller knows of.
+func (s *Store) Save(of Of, reach []Reach, secret bool, gaps ...string) (*Change, error) {
+	release, err := s.lock(false)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	c := &Change{ID: s.newID(), Of: of, Began: s.now(), Secret: secret}
+	l := &look{s: s, keep: true, seen: tree{}}
+	for _, why := range gaps {
+		l.gaps = append(l.gaps, Gap{Why: why})
+	}
+	for _, given := range reach {
+		if given.Paths.IsAnything() {
+			l.gaps = append(l.gaps, Gap{Why: "which files it changes is not known"})
+			continue
+		}
+		for _, r := range resolved(given) {
+			c.Reach = append(c.Reach, r)
+			if err := l.reach(&r); errors.Is(err, errMany) {
+				l.gaps = append(l.gaps, Gap{Name(r.Paths.Known()), err.Error()})
+			} else if err != nil {
+				return nil, err
+			}
+		}
+	}
+	c.Before, c.Gaps = l.seen.list(), l.gaps
+	if err := s.write(c); err != nil {
+		return nil, err
+	}
+	return c, statedir.Replace(s.openName(of.Call, of.Session), []byte(c.ID))
+}
+
+func (s *Store) newID() string {
+	var b [3]byte
+	rand.Read(b[:])
+	return s.now().UTC().Format("20060102T150405.000000") + "-" + hex.EncodeToString(b[:])
+}
+
+// openName is the file that says which change a call that runs has.
+func (s *Store) openName(call, session string) string {
+	sum := sha256.Sum256([]byte(session + "\x00" + call))
+	return filepath.Join(s.dir, "open", hex.EncodeToString(sum[:16]))
+}
+
+func (s *Store) name(id string) string { return filepath.Join(s.dir, "calls", id+".json") }
+
+func (s *Store) write(c *Change) error {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return statedir.Replace(s.name(c.ID), b)
+}
+
+// End notes how the paths of a call look that has run, and returns its change; nil where none was kept.
+func (s *Store) End(call, session string) (*Change, error) {
+	name := s.openName(call, session)
+	id, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	release, err := s.lock(false)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	c, err := s.Get(string(id))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.end(c); err != nil {
+		return nil, err
+	}
+	return c, os.Remove(name)
+}
+
+// end notes how the paths of a change look now.
+func (s *Store) end(c *Change) error {
+	if err := s.lookAgain(c); err != nil {
+		return err
+	}
+	return s.write(c)
+}
+
+// lookAgain looks at the paths of a change as if its call had ended.
+func (s *Store) lookAgain(c *Change) error {
+	l := &look{s: s, seen: tree{}}
+	for i := range c.Reach {
+		if err := l.reach(&c.Reach[i]); err != nil && !errors.Is(err, errMany) {
+			return err
+		}
+	}
+	c.After, c.Ended = l.seen.list(), s.now()
+	return nil
+}
+
+// ErrUnknown is the error of a change that is not kept.
+var ErrUnknown = errors.New("no such change is kept")
+
+// Get returns a change by its ID, or by the end of one that is the only one with it.
+func (s *Store) Get(id string) (*Change, error) {
+	if id == "" || strings.ContainsAny(id, "/\\") {
+		return nil, fmt.Errorf("%q: %w", id, ErrUnknown)
+	}
+	b, err := os.ReadFile(s.name(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.byEnd(id)
+	} else if err != nil {
+		return nil, err
+	}
+	c := new(Change)
+	if err := json.Unmarshal(b, c); err != nil {
+		return nil, fmt.Errorf("%s was changed in obstat's state and is not trusted: %w", s.name(id), err)
+	}
+	return c, nil
+}
+
+func (s *Store) byEnd(end string) (*Change, error) {
+	ids, err := s.ids()
+	if err != nil {
+		return nil, err
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasSuffix(id, end) })
+	switch len(ids) {
+	case 0:
+		return nil, fmt.Errorf("%s: %w", end, ErrUnknown)
+	case 1:
+		return s.Get(ids[0])
+	}
+	return nil, fmt.Errorf("%s: %d changes end so; say more of it", end, len(ids))
+}
+
+// ids returns the changes that are kept, the latest first.
+func (s *Store) ids() (out []string, err error) {
+	list, err := os.ReadDir(filepath.Join(s.dir, "calls"))
+	for _, e := range list {
+		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok {
+			out = append(out, id)
+		}
+	}
+	slices.Reverse(out)
+	return out, err
+}
+
+// List returns the changes that are kept, the latest first. One that cannot be read is an error beside the others.
+func (s *Store) List() (out []*Change, err error) {
+	ids, err := s.ids()
+	for _, id := range ids {
+		c, bad := s.Get(id)
+		if bad != nil {
+			err = errors.Join(err, bad)
+			continue
+		}
+		out = append(out, c)
+	}
+	return out, err
+}
+
+// A Difference is one path that a call changed.
+type Difference struct {
+	Path          Name
+	Before, After State
+}
+
+// Differences returns the paths that the call changed. Of one that was not reported to have ended, none is known.
+func (c *Change) Differences() (out []Difference) {
+	if c.Ended.IsZero() {
+		return nil
+	}
+	before, after := treeOf(c.Before), treeOf(c.After)
+	return differences(before, after)
+}
+
+func differences(before, after tree) (out []Difference) {
+	for p, b := range before {
+		if a := after.at(p); !b.Equal(a) {
+			out = append(out, Difference{Name(p), *b, *a})
+		}
+	}
+	for p, a := range after {
+		if b := before.at(p); b.Kind == None && a.Kind != None {
+			out = append(out, Difference{Name(p), *b, *a})
+		}
+	}
+	slices.SortFunc(out, func(a, b Difference) int { return cmp.Compare(a.Path, b.Path) })
+	return out
+}
+
+// lock keeps others from sweeping, or with alone from using the store at all.
+func (s *Store) lock(alone bool) (release func(), err error) {
+	l := flock.New(filepath.Join(s.dir, "lock"))
+	take := l.RLock
+	if alone {
+		take = l.Lock
+	}
+	if err := take(); err != nil {
+		return nil, fmt.Errorf("the store of changes is not to be locked: %w", err)
+	}
+	return func() { l.Unlock() }, nil
+}

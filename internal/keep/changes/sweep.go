@@ -1,0 +1,126 @@
+package changes
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/obstat/obstat/paths"
+)
+
+// SweepNow and then forgets what the limits do not allow to be kept; it does so at most once in a while.
+func (s *Store) SweepNow() error {
+	const pause = 10 * time.Minute
+	mark := filepath.Join(s.dir, "swept")
+	if info, err := os.Stat(mark); err == nil && s.now().Sub(info.ModTime()).Abs() < pause {
+		return nil
+	}
+	if err := os.WriteFile(mark, nil, 0o600); err != nil {
+		return err
+	}
+	return errors.Join(os.Chtimes(mark, s.now(), s.now()), s.Sweep())
+}
+
+// Sweep forgets what is too old, and then the oldest until all fit in the budget.
+func (s *Store) Sweep() error {
+	release, err := s.lock(true)
+	if err != nil {
+		return err
+	}
+	defer release()
+	list, err := s.List()
+	if err != nil {
+		return err
+	}
+	keep := slices.DeleteFunc(list, func(c *Change) bool {
+		age := s.limits.Age
+		if c.Secret {
+			age = min(age, Secret)
+		}
+		old := s.now().Sub(c.Began) > age
+		if old {
+			err = errors.Join(err, os.Remove(s.name(c.ID)))
+		}
+		return old
+	})
+	size, bad := s.dropUnneeded(keep)
+	err = errors.Join(err, bad)
+	for size > s.limits.Total && len(keep) > 0 {
+		oldest := keep[len(keep)-1]
+		err = errors.Join(err, os.Remove(s.name(oldest.ID)))
+		keep = keep[:len(keep)-1]
+		size, bad = s.dropUnneeded(keep)
+		err = errors.Join(err, bad)
+	}
+	return errors.Join(err, s.dropTemp())
+}
+
+// Forget drops the contents that are kept of a path and everything below it, and tells of how many.
+func (s *Store) Forget(path string) (n int, err error) {
+	release, err := s.lock(true)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	list, err := s.List()
+	if err != nil {
+		return 0, err
+	}
+	under := paths.Under(path)
+	for _, c := range list {
+		before := len(c.Before)
+		c.Before = slices.DeleteFunc(c.Before, func(e Entry) bool {
+			if !under.Has(string(e.Path)) || e.Kind != File {
+				return false
+			}
+			c.Gaps = append(c.Gaps, Gap{e.Path, "its earlier contents were forgotten"})
+			return true
+		})
+		if dropped := before - len(c.Before); dropped > 0 {
+			n += dropped
+			err = errors.Join(err, s.write(c))
+		}
+	}
+	_, bad := s.dropUnneeded(list)
+	return n, errors.Join(err, bad)
+}
+
+// dropUnneeded removes the contents that none of the changes needs, and returns the size of the rest.
+func (s *Store) dropUnneeded(list []*Change) (size int64, err error) {
+	needed := map[string]bool{}
+	for _, c := range list {
+		for _, e := range c.Before {
+			needed[e.Digest] = true
+		}
+	}
+	top := filepath.Join(s.dir, "blobs")
+	err = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if !needed[filepath.Base(filepath.Dir(p))+d.Name()] {
+			return os.Remove(p)
+		}
+		info, err := d.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	return size, err
+}
+
+// dropTemp removes what killed processes have left.
+func (s *Store) dropTemp() error {
+	list, err := os.ReadDir(s.dir)
+	for _, e := range list {
+		if strings.HasPrefix(e.Name(), tempPrefix) {
+			err = errors.Join(err, os.Remove(filepath.Join(s.dir, e.Name())))
+		}
+	}
+	return err
+}

@@ -1,0 +1,183 @@
+package changes
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/obstat/obstat/paths"
+)
+
+// A Step is one path that is put back.
+type Step struct {
+	Path Name  `json:"path"`
+	Now  State `json:"now"` // that the path has before the step
+	To   State `json:"to"`  // and gets by it
+}
+
+// A Plan is how changes would be taken back. Nothing has been touched yet.
+type Plan struct {
+	Changes []*Change // the latest first
+	Steps   []Step
+	// Against are the paths that speak against it: changed since by something else, or not kept.
+	Against []Gap
+	// Unsure: a call was not reported to have ended, so that nothing tells its changes from later ones.
+	Unsure bool
+
+	s *Store
+}
+
+// Plan says how changes are taken back together; with only, no more of them than lies at or below these paths.
+func (s *Store) Plan(list []*Change, only ...string) (*Plan, error) {
+	p := &Plan{s: s, Changes: slices.Clone(list)}
+	slices.SortFunc(p.Changes, func(a, b *Change) int { return strings.Compare(b.ID, a.ID) })
+	want, now := tree{}, tree{} // of the oldest change, after the latest
+	for _, c := range p.Changes {
+		if c.Undone != "" {
+			return nil, fmt.Errorf("%s was taken back already, by %s", c.ID, c.Undone)
+		}
+		if c.Ended.IsZero() {
+			p.Unsure = true
+			if err := s.lookAgain(c); err != nil {
+				return nil, err
+			}
+		}
+		p.chain(c, want, now, only)
+	}
+	for path, to := range want {
+		p.step(path, now.at(path), to, want)
+	}
+	slices.SortFunc(p.Steps, func(a, b Step) int { return byDepth(string(a.Path), string(b.Path)) })
+	slices.SortFunc(p.Against, func(a, b Gap) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	return p, nil
+}
+
+// chain adds an older change to those that are taken back. The later ones began where it ended, else something
+// else changed the path in between, which would be lost.
+func (p *Plan) chain(c *Change, want, now tree, only []string) {
+	for _, gap := range c.Gaps {
+		if gap.Path == "" || within(string(gap.Path), only) {
+			p.Against = append(p.Against, gap)
+		}
+	}
+	for _, d := range c.Differences() {
+		path := string(d.Path)
+		if !within(path, only) {
+			continue
+		}
+		later := want[path]
+		switch {
+		case later == nil:
+			now[path] = &d.After
+		case !later.Equal(&d.After):
+			p.against(path, "something else changed it between these calls")
+		}
+		want[path] = &d.Before
+	}
+}
+
+func (p *Plan) against(path, why string) { p.Against = append(p.Against, Gap{Name(path), why}) }
+
+// step adds a path, unless it is as it was already.
+func (p *Plan) step(path string, now, to *State, want tree) {
+	dir := filepath.Dir(path)
+	straightNow := straight(dir)
+	for want[dir] != nil { // which is put back as well
+		dir = filepath.Dir(dir)
+	}
+	var is State
+	var err error
+	if straightNow {
+		is, err = p.s.stateOf(path, false)
+	}
+	switch {
+	case !straight(dir):
+		p.against(path, "its directory has become a link")
+	case err != nil && !unreadable(&is, to):
+		p.against(path, plain(err))
+	case is.Equal(to):
+	case !is.Equal(now):
+		p.against(path, "it was changed since")
+	case to.Kind == Other:
+		p.against(path, "it was a device, a pipe or a socket")
+	default:
+		if to.Kind == File && to.Digest != now.Digest && !unreadable(now, to) {
+			err = p.s.sound(to.Digest)
+		}
+		if err != nil && !unreadable(now, to) {
+			p.against(path, err.Error())
+			return
+		}
+		p.Steps = append(p.Steps, Step{Name(path), is, *to})
+	}
+}
+
+// unreadable tells whether contents that cannot be read, as after `chmod 000 f`, are taken to be those of before.
+// Putting the path back finds out.
+func unreadable(now, to *State) bool { return now.Kind == File && now.Digest == "" && to.Kind == File }
+
+// straight tells whether no part of a path that exists is a link.
+func straight(dir string) bool {
+	real, err := filepath.EvalSymlinks(dir)
+	return err != nil || real == dir
+}
+
+func within(path string, only []string) bool {
+	return len(only) == 0 || slices.ContainsFunc(only, func(top string) bool { return paths.Under(top).Has(path) })
+}
+
+// ErrAgainst is the error of a plan that something speaks against.
+var ErrAgainst = errors.New("it cannot be taken back as a whole")
+
+// Apply takes the changes back, all of them or none, and returns the change that it made, which can be taken back
+// in turn.
+func (p *Plan) Apply(of Of) (*Change, error) {
+	s := p.s
+	if len(p.Against) > 0 {
+		return nil, fmt.Errorf("%w: %s", ErrAgainst, p.Against[0])
+	}
+	release, err := s.lock(true)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if err := s.recover(); err != nil {
+		return nil, err
+	}
+	c := &Change{ID: s.newID(), Of: of, Began: s.now()}
+	l := &look{s: s, keep: true, seen: tree{}}
+	for _, step := range p.Steps {
+		c.Reach = append(c.Reach, Reach{Paths: paths.Exactly(string(step.Path))})
+		if unreadable(&step.Now, &step.To) {
+			now := step.Now
+			now.Digest, now.Size = step.To.Digest, step.To.Size
+			l.seen[string(step.Path)] = &now
+			continue
+		}
+		if err := l.path(string(step.Path)); err != nil {
+			return nil, err
+		}
+		if !l.seen.at(string(step.Path)).Equal(&step.Now) {
+			return nil, fmt.Errorf("%w: %s was changed meanwhile", ErrAgainst, step.Path)
+		}
+	}
+	for _, gap := range l.gaps {
+		if l.seen.at(string(gap.Path)).Kind != Other { // a pipe goes, and is not made again
+			return nil, fmt.Errorf("%w: %s", ErrAgainst, gap)
+		}
+	}
+	c.Before, c.Gaps = l.seen.list(), l.gaps
+	for _, u := range p.Changes {
+		c.Undoes = append(c.Undoes, u.ID)
+	}
+	j := &journal{Change: c.ID, Undoes: c.Undoes, Steps: p.Steps}
+	if err := errors.Join(s.write(c), s.begin(j)); err != nil {
+		return nil, err
+	}
+	if err := s.run(j); err != nil {
+		return nil, err
+	}
+	return s.Get(c.ID)
+}
