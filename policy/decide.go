@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -216,7 +217,8 @@ func (f *InForce) Reach(tool string, mode obstat.Mode) obstat.Reach {
 		case p.Role == User && r.Strictest == obstat.Ask: // only its denials count
 			r.Strictest = obstat.Allow
 		}
-		if p.Role == User && r.Loosest == obstat.Ask {
+		denies := p.Program.Pipelines[cmp.Or(m, p.Program.Mode)].Default == obstat.Deny // which does not count
+		if p.Role == User && (r.Loosest == obstat.Ask || denies) {
 			r.Loosest = obstat.Allow
 		}
 		out.Strictest, out.Loosest = min(out.Strictest, r.Strictest), min(out.Loosest, r.Loosest)
