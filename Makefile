@@ -13,6 +13,7 @@
 # make lint   what has to be clean before a commit
 # make test-effects  the programs of the knowledge base, run and watched; LAB is where their root is made
 # make test-diff  MUTATIONS policies changed by one rule, and as many rewritten, compared
+# make mutate  changes packages in small ways, and prints the changes that no test notices
 # make record-codex  asks the real codex again about generated rules and commands
 # make record-gemini asks the policy engine of the real Gemini CLI again, in the package's directory GEMINI
 # make test-agents   the real agents from npm, with obstat's hook and a scripted model
@@ -54,7 +55,7 @@ SDKS     := $(patsubst %/test.sh,%,$(wildcard sdk/*/test.sh))
 CROSS    := darwin/arm64 windows/amd64 linux/386
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build dist sdk test-sdk test cross race fuzz bench run demo crash lint setup servers venv test-agents test-drafts test-long test-diff test-effects node record-codex record-gemini pictures
+.PHONY: all build dist sdk test-sdk test cross race fuzz bench run demo crash lint setup servers venv test-agents test-drafts test-long test-diff test-effects mutate node record-codex record-gemini pictures
 
 all: test
 
@@ -174,6 +175,11 @@ test-agents: setup node
 # make test does a few of them.
 test-diff:
 	$(GO) test -count=1 -timeout 1h -v ./internal/study/diff -run 'TestMutations|TestRewrites' -mutations $(MUTATIONS) -seed $(SEED)
+
+# docs/contributing/mutation.md has the table.
+PACKAGES ?= . gate policy approval dialect/native
+mutate:
+	@$(GO) run -C lab/mutate . -seed $(SEED) $(PACKAGES)
 
 # Keeps what the program CODEX answers, for make test.
 CODEX ?= codex

@@ -59,12 +59,35 @@ const maxWitnesses = 800
 // the last rule wins, `git *` behind `git push *: deny` would.
 func (g *Gate) lifts(l *dialect.Loaded, pol *obstat.Policy, call *obstat.Call, rule *obstat.Rule) error {
 	asked := l.Policy.Decide(call, g.opts.World).Rule
+	key := l.Policy.Digest() + pol.Digest()
+	if asked != nil {
+		key += " " + asked.Pos.String()
+	}
+	g.mu.Lock()
+	known := g.tried.key == key
+	err := g.tried.err
+	g.mu.Unlock()
+	if known {
+		return err
+	}
+	err = nil
 	for _, r := range diff.Loosened(&diff.Draft{Was: []*obstat.Policy{l.Policy}, Now: pol, Specific: true, Limit: maxWitnesses}) {
 		if asked == nil || r.WasBy.Pos != asked.Pos {
-			return fmt.Errorf("%w: %s would lift the %s rule %s (%s): %s %s", approval.ErrBroader, rule, r.Was, r.WasBy.Rule, r.WasBy.Pos, r.Call.Tool, ledger.ClipTo(string(r.Call.Input), 200))
+			err = fmt.Errorf("%w: %s would lift the %s rule %s (%s): %s %s", approval.ErrBroader, rule, r.Was, r.WasBy.Rule, r.WasBy.Pos, r.Call.Tool, ledger.ClipTo(string(r.Call.Input), 200))
+			break
 		}
 	}
-	return nil
+	g.mu.Lock()
+	g.tried = triedRule{key, err}
+	g.mu.Unlock()
+	return err
+}
+
+// A triedRule keeps the result of the last search for a rule that another would lift: an answer is checked when it
+// is given and again when it is kept, and under many patterns, as JiuwenSwarm's built-in ones, a search takes seconds.
+type triedRule struct {
+	key string // the digests of the policies without and with the rule, and the place of the rule that asked
+	err error
 }
 
 // with returns the policy with the rules of an answer. A rule that a person wrote and that is kept

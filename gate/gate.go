@@ -112,6 +112,7 @@ type Gate struct {
 	last    guard // that was looked for last
 	around  policy.Neighbours
 	state   []string // that is guarded
+	tried   triedRule
 }
 
 type repeat struct {
