@@ -204,9 +204,9 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// askUntil connects to a port of the loopback until it answers, for at most ten seconds.
+// askUntil connects to a port of the loopback until it answers, for at most a minute.
 func askUntil(port int) string {
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(port))
 		if err != nil {
 			time.Sleep(5 * time.Millisecond)

@@ -232,7 +232,7 @@ func end(dir string) {
 // judge waits for obstat to end, and looks at what it has done.
 func (w way) judge(t *testing.T, dir, text string) {
 	ended := ""
-	for end := time.Now().Add(20 * time.Second); ended == "" && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ended == "" && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		data, _ := os.ReadFile(filepath.Join(dir, "bin", "ended"))
 		ended = strings.TrimSpace(string(data))
 	}
