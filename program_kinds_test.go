@@ -173,3 +173,42 @@ func TestAskDeniesInReach(t *testing.T) {
 		}
 	}
 }
+
+// TestConditionsOnSubjects: a condition may be about another subject of the same question.
+func TestConditionsOnSubjects(t *testing.T) {
+	rule := `{"tool":"T","field":"a","match":{"wildcard":"*"},"verdict":"allow","if":[{"field":"b","match":["x"]}]}`
+	for input, want := range map[string]obstat.Verdict{`{"a":"1","b":"x"}`: obstat.Allow, `{"a":"1","b":"y"}`: obstat.Deny, `{"a":"1"}`: obstat.Deny, `{"b":"x"}`: obstat.Deny} {
+		if d := decideBy(t, `{"match":"rules","rules":"l"}`, rule, "deny", &obstat.Call{Tool: "T", Input: []byte(input)}); d.Verdict != want {
+			t.Errorf("%s: %s, %s", input, d.Verdict, d.Reason())
+		}
+	}
+}
+
+// TestLargeSnapshots: a record of more names than are listed lists none, and says so.
+func TestLargeSnapshots(t *testing.T) {
+	for _, n := range []int{10_000, 10_001} {
+		dirs, links := &obstat.Snapshot{}, &obstat.Snapshot{Links: map[string]string{}}
+		for i := range n {
+			name := fmt.Sprint("/d/", i)
+			dirs.Dirs, links.Links[name] = append(dirs.Dirs, name), "/x"
+		}
+		for kind, w := range map[string]*obstat.Snapshot{"directories": dirs, "links": links} {
+			l, d, all := w.List("/d")
+			if all != (n == 10_000) || (len(l)+len(d) == n) != all {
+				t.Errorf("%d %s: %d links, %d directories, all %t", n, kind, len(l), len(d), all)
+			}
+		}
+	}
+}
+
+// TestOwnDirectories: an agent's field for the directory moves the call that the dialect's own tool would make.
+func TestOwnDirectories(t *testing.T) {
+	l := loadLab(t, "agentscope permission_context.json\n"+`{"mode":"default","deny_rules":{"Bash":[{"tool_name":"Bash","rule_content":"rm:*","behavior":"deny","source":"userSettings"}]}}`)
+	for dir, want := range map[string]string{"": "/home/u/project", "src": "/home/u/project/src", "/etc/../etc": "/etc", "~": "/home/u", "~/x": "/home/u/x", "~x": "/home/u/project/~x"} {
+		c := &obstat.Call{Tool: "run_shell_command", Input: fmt.Appendf(nil, `{"command":"ls","directory":%q}`, dir), Dir: "/home/u/project", Agent: "gemini"}
+		own := l.Policy.AsOwn(c, lab())
+		if len(own) != 1 || own[0].Dir != want || own[0].Tool != "Bash" || string(own[0].Input) != `{"command":"ls"}` {
+			t.Errorf("%q: %+v", dir, own)
+		}
+	}
+}
