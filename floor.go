@@ -143,7 +143,7 @@ func (pol *Policy) breadth(r *Rule, tool string) breadth {
 	p := pol.compiled(r.Pattern)
 	v, ok := pol.view.(outliner)
 	if !ok {
-		return breadth{p.MustMatch(""), literalOf(p)}
+		return breadth{p.MustMatch(""), literalOf(p), p.Shape().Prefix}
 	}
 	wide := false
 	for _, q := range v.Outline(tool) {
@@ -151,7 +151,7 @@ func (pol *Policy) breadth(r *Rule, tool string) breadth {
 			wide = wide || r.looksAt(&q.Subjects[i]) && p.MustMatchLine(q.Subjects[i].Text)
 		}
 	}
-	return breadth{wide, literalOf(p)}
+	return breadth{wide, literalOf(p), p.Shape().Prefix}
 }
 
 // literalOf returns the one text that a pattern matches, "" if there may be others.
@@ -236,6 +236,8 @@ type breadth struct {
 	wide bool
 	// text is the one text that the rule is about, "" if there may be others.
 	text string
+	// begins is how every text begins that the rule is about: `npx tsc` of `npx tsc *`.
+	begins string
 }
 
 func (fl *floorWalk) wide() bool { return fl.measure().wide }
@@ -313,6 +315,9 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 	if !fl.speaks(&o, fl.f.Call.Tool) && fl.by.verdict == Allow && fl.by.rule != nil && fl.a.Given(i) {
 		o.verdict = Allow // as that around it is
 	}
+	if len(c.Via) > 0 && o.verdict == Ask && !fl.speaks(&o, fl.f.Call.Tool) && fl.named(i, c) {
+		o.verdict = Allow
+	}
 	if fl.by.rule == nil && c.ReadOnly && fl.a.ReadOnly && !o.ruled() {
 		o.verdict = Allow // the call is allowed since all of it only reads, and this is a part of it
 	}
@@ -322,6 +327,43 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 		}
 	}
 	fl.tighten(o, c.Text, why)
+}
+
+// named tells whether a rule that allows the command around command i names its program as well: `sudo systemctl *`
+// is about the systemctl that sudo runs, `sudo *` is not. A rule with a quote in its beginning, `bash -c 'ls*`, names
+// a text that may go on as another command.
+func (fl *floorWalk) named(i int, c *effect.Command) bool {
+	for j := i - 1; j >= 0; j-- {
+		around := &fl.a.Commands[j]
+		within := around.Span.Start <= c.Span.Start && c.Span.End <= around.Span.End
+		if !around.Wrapper || !within || len(around.Via)+1 != len(c.Via) || len(c.Words) == 0 {
+			continue
+		}
+		o := fl.judgeCommand(j, around.Text, "")
+		if o.verdict != Allow || o.rule == nil || !trailing(around.Words, c.Words) {
+			return false
+		}
+		begins := fl.breadth(o.rule, fl.f.Call.Tool).begins
+		end := c.Span.Start - around.Span.Start + len(c.Words[0].Raw)
+		return !strings.ContainsAny(begins, "'\"`$;|&\n") && strings.HasPrefix(fl.text(around.Span), begins) &&
+			len(begins) >= end
+	}
+	return false
+}
+
+// trailing tells whether the words of a command are the last words of the one around it, `make x` of `sudo make x`,
+// and not a text that it reads as a script, as `bash -c x` does.
+func trailing(around, inner []shell.Word) bool {
+	at := len(around) - len(inner)
+	if at < 1 || strings.HasPrefix(around[at-1].Text, "-") && strings.HasSuffix(around[at-1].Text, "c") {
+		return false
+	}
+	for i := range inner {
+		if around[at+i].Span != inner[i].Span {
+			return false
+		}
+	}
+	return true
 }
 
 // doubts lowers the verdict where a rule might stop the command once its unknown

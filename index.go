@@ -31,6 +31,24 @@ type list struct {
 	compiled func(Text) *pattern.Pattern
 }
 
+// sortByShare puts rules first that speak for more of a call.
+func sortByShare(list []rankedRule, compiled func(Text) *pattern.Pattern) {
+	share := make(map[*Rule]int, len(list))
+	for i := range list {
+		r := list[i].Rule
+		switch p := compiled(r.Pattern); {
+		case len(r.If)+len(r.Except) > 0 || p == nil && !r.Whole():
+		case r.Whole() || p.MustMatch(""):
+			share[r] = math.MaxInt
+		case r.Pattern.Flavour == pattern.Exact:
+			share[r] = math.MaxInt - 1
+		default:
+			share[r] = len(p.Shape().Prefix)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b rankedRule) int { return cmp.Compare(share[b.Rule], share[a.Rule]) })
+}
+
 // A rankedRule is a rule and its verdict, so that a rule that is found need not
 // be fetched.
 type rankedRule struct {
@@ -58,10 +76,19 @@ type fieldIndex struct {
 	set  *pattern.Set
 }
 
-// order returns the rules in the order of their ranks.
-func order(rules []Rule, pick Pick) []rankedRule {
+// order returns the rules in the order of their ranks. Among rules that all allow, the order of the file decides
+// nothing, so those that speak for most of a call come first: `Bash`, then the very command, then `npx tsc *` before
+// `npx *`. Else an exact rule that a person adds below a wider one would not count.
+func order(rules []Rule, pick Pick, compiled func(Text) *pattern.Pattern) []rankedRule {
 	out := make([]rankedRule, 0, len(rules))
 	add := func(r *Rule) { out = append(out, rankedRule{r, r.Verdict}) }
+	defer func() {
+		from := slices.IndexFunc(out, func(r rankedRule) bool { return r.verdict == Allow })
+		alike := from >= 0 && !slices.ContainsFunc(out[from:], func(r rankedRule) bool { return r.verdict != Allow })
+		if alike && pick != Last {
+			sortByShare(out[from:], compiled)
+		}
+	}()
 	switch pick {
 	case Last:
 		for i := range slices.Backward(rules) {
@@ -137,7 +164,7 @@ func (b *builder) tool(t Text) *toolBuilder {
 func newList(rules []Rule, pick Pick, except func(*Rule) bool, compiled func(Text) *pattern.Pattern) *list {
 	l := &list{compiled: compiled}
 	l.ready = sync.OnceFunc(func() {
-		l.ranked = order(rules, pick)
+		l.ranked = order(rules, pick, compiled)
 		if except != nil {
 			l.ranked = slices.DeleteFunc(l.ranked, func(r rankedRule) bool { return except(r.Rule) })
 		}
