@@ -124,6 +124,12 @@ type Linter interface {
 	Lint(in *Input, p *obstat.Program) obstat.Errors
 }
 
+// A Careful is a Dialect whose system asks about some things whatever its rules allow, `rm -r ~` or a change of
+// `.git`: Asks returns them as sentences of obstat.yaml.
+type Careful interface {
+	Asks() []string
+}
+
 // Loaded is a configuration, compiled.
 type Loaded struct {
 	Dialect  Dialect

@@ -17,11 +17,13 @@ import (
 	"github.com/obstat/obstat/dialect/chorus"
 	"github.com/obstat/obstat/dialect/claudecode"
 	"github.com/obstat/obstat/dialect/codex"
+	"github.com/obstat/obstat/dialect/cursor"
 	"github.com/obstat/obstat/dialect/gemini"
 	"github.com/obstat/obstat/dialect/jiuwen"
 	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/dialect/opencode"
 	"github.com/obstat/obstat/dialect/program"
+	"github.com/obstat/obstat/dialect/qwen"
 )
 
 // All returns every dialect there is, one line each.
@@ -33,11 +35,13 @@ func All() []dialect.Dialect {
 		chorus.Dialect{},
 		claudecode.Dialect{},
 		codex.Dialect{},
+		cursor.Dialect{},
 		gemini.Dialect{},
 		jiuwen.Dialect{},
 		native.Dialect{},
 		opencode.Dialect{},
 		program.Dialect{Libraries: library},
+		qwen.Dialect{},
 	}
 }
 

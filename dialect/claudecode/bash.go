@@ -26,11 +26,17 @@ func (v *view) shell(f *obstat.Facts, name string) []obstat.Question {
 		if name == "PowerShell" && !strings.ContainsAny(line, ";|&\n$({@`") {
 			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldCommand, Text: line})
 		}
+		if v.Joined {
+			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldSeen, Text: joins.ReplaceAllString(line, " $1 ")})
+		}
 		return []obstat.Question{q}
 	}
 	w := &lineWalk{v: v, f: f, a: a, name: name, line: line}
 	for i := range a.Commands {
 		w.command(i)
+	}
+	if v.Joined && len(w.out) > 0 {
+		w.joined(&w.out[0])
 	}
 	if len(w.out) == 0 { // nothing runs: an assignment, a comment
 		w.out = []obstat.Question{{Tool: name,
@@ -51,6 +57,55 @@ func (v *view) shell(f *obstat.Facts, name string) []obstat.Question {
 		}
 	}
 	return w.out
+}
+
+// maxJoined bounds the pieces of a line that rules with operators are tried on, and how many commands one has.
+const (
+	maxJoined = 128
+	maxChain  = 6
+)
+
+// joined adds every piece of a line that is several commands with operators between them, for rules such as
+// `curl * | sh*`: of `true; curl -s x|sudo sh` that is `curl -s x | sh` among others. Wrappers are there with
+// and without the command that they run.
+func (w *lineWalk) joined(q *obstat.Question) {
+	var pieces []string
+	var extend func(text string, i, n int)
+	extend = func(text string, i, n int) {
+		if n > 1 {
+			pieces = append(pieces, text)
+		}
+		for j := range w.a.Commands {
+			op := w.between(i, j)
+			if op == "" || n == maxChain || len(pieces) >= maxJoined {
+				continue
+			}
+			for k := range w.a.Commands {
+				if k == j || w.under(j, k) {
+					extend(text+" "+op+" "+w.a.Commands[k].Text, j, n+1)
+				}
+			}
+		}
+	}
+	for i := range w.a.Commands {
+		extend(w.a.Commands[i].Text, i, 1)
+	}
+	for _, p := range pieces {
+		w.say(q, fieldSeen, normalize(p))
+	}
+}
+
+// between returns the operator that stands between two commands and nothing else, "" where there is none.
+func (w *lineWalk) between(i, j int) string {
+	from, to := w.a.Commands[i].Span.End, w.a.Commands[j].Span.Start
+	if from <= 0 || from > to || to > len(w.a.Source) {
+		return ""
+	}
+	gap := strings.Trim(w.a.Source[from:to], " \t\n\\(){}")
+	if slices.Contains(operators, gap) {
+		return gap
+	}
+	return ""
 }
 
 // connects tells whether e is a redirect that the shell makes a connection of.

@@ -68,24 +68,49 @@ func (Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
 	return p, err
 }
 
-// Detect knows a file by its place and its permissions. Settings without
-// permissions are no policy; at their place, permissions that cannot be read are
-// one, and a broken one.
+// Detect knows a file by its place and its permissions. Settings without permissions are settings all the
+// same, with no rules; at their place, permissions that cannot be read are a broken policy.
 func (Dialect) Detect(f *dialect.File) dialect.Confidence {
-	dir := path.Base(path.Dir(f.Slashed()))
-	placed := path.Base(f.Slashed()) == fileManaged || dir == managedParts || dir == ".claude"
-	root, problems := jsonx.Parse(f.Data, jsonx.Options{})
-	broken := tree.Fatal(problems) || !root.Is(tree.Object)
-	perms := root.Get(keyPermissions)
-	shape := !broken && perms.Is(tree.Object) && slices.ContainsFunc(perms.Members, ours)
-	empty := perms == nil || perms.Is(tree.Object) && len(perms.Members) == 0
+	l := lookAt(f)
 	switch {
-	case shape && placed:
+	case l.shape && l.placed, l.settings && l.object:
 		return dialect.Sure
-	case shape, placed && (broken || root.Get(keyIgnored) != nil || !empty):
+	case l.shape, l.speaks():
 		return dialect.Maybe
 	}
 	return dialect.No
+}
+
+var _ dialect.Speaker = Dialect{}
+
+// Speaks tells whether settings have something to say about permissions: those with hooks alone, or a model,
+// leave the decision to the policies beside them.
+func (Dialect) Speaks(f *dialect.File) bool {
+	l := lookAt(f)
+	return l.shape || l.speaks()
+}
+
+// A look is a file's place and shape, as far as they tell whose it is.
+type look struct {
+	placed, settings bool // in a directory of Claude Code's; under the name of its settings
+	object           bool // it can be read, and is an object
+	shape            bool // permissions as only Claude Code's are
+	said             bool // permissions of any shape, or a list from before there were any
+}
+
+// speaks tells whether a file at its place has permissions, or cannot be read.
+func (l *look) speaks() bool { return l.placed && (!l.object || l.said) }
+
+func lookAt(f *dialect.File) (l look) {
+	dir, base := path.Base(path.Dir(f.Slashed())), path.Base(f.Slashed())
+	l.placed = base == fileManaged || dir == managedParts || dir == ".claude"
+	l.settings = l.placed && (dir != ".claude" || base == path.Base(fileProject) || base == path.Base(fileLocal))
+	root, problems := jsonx.Parse(f.Data, jsonx.Options{})
+	l.object = !tree.Fatal(problems) && root.Is(tree.Object)
+	perms := root.Get(keyPermissions)
+	l.shape = l.object && perms.Is(tree.Object) && slices.ContainsFunc(perms.Members, ours)
+	l.said = root.Get(keyIgnored) != nil || perms != nil && !(perms.Is(tree.Object) && len(perms.Members) == 0)
+	return l
 }
 
 // ours tells whether a member of "permissions" has the shape that only Claude

@@ -25,6 +25,9 @@ func (s spec) path(r *obstat.Rule) *trap {
 		content = "/" + slashed(content)
 	}
 	anchored := true
+	for len(content) > 2 && strings.Contains(content[2:], "//") { // `//c//**`, as Claude Code writes it on Windows
+		content = content[:2] + strings.ReplaceAll(content[2:], "//", "/")
+	}
 	switch {
 	case strings.HasPrefix(content, "!"):
 		return never("%s(%s): a pattern with ! takes something out of others, and alone never matches", s.tool, s.content)

@@ -21,7 +21,10 @@ func (Dialect) Lint(in *dialect.Input, p *obstat.Program) (out obstat.Errors) {
 		for i := range rules {
 			r := &rules[i]
 			if s, err := parseSpec(r.Source); err == nil {
-				for _, t := range s.traps(r, home) {
+				for _, t := range append(s.traps(r, home), s.family(r, rules)) {
+					if t == nil {
+						continue
+					}
 					out = append(out, &obstat.Error{Code: t.code, Pos: r.Pos, Msg: t.msg, Hint: t.hint, Warning: true})
 				}
 			}
@@ -55,6 +58,23 @@ func (s spec) traps(r *obstat.Rule, home string) (out []*trap) {
 		}
 	}
 	return out
+}
+
+// family is a deny or ask rule for one program of a family, `mkfs`, where no rule is about the others.
+func (s spec) family(r *obstat.Rule, rules []obstat.Rule) *trap {
+	program := strings.TrimSuffix(strings.TrimSuffix(s.content, ":*"), " *")
+	at := slices.IndexFunc(list("families"), func(f string) bool { return strings.HasPrefix(f, program+"=") })
+	if r.Verdict == obstat.Allow || !slices.Contains(bashTools, s.tool) || at < 0 {
+		return nil
+	}
+	other := strings.TrimPrefix(list("families")[at], program+"=")
+	if slices.ContainsFunc(rules, func(o obstat.Rule) bool {
+		rest := strings.TrimPrefix(o.Source, s.tool+"(")
+		return strings.HasPrefix(rest, other) || strings.HasPrefix(rest, program+"*") || strings.HasPrefix(rest, program+".")
+	}) {
+		return nil
+	}
+	return risky(fmt.Sprintf("write %s(%s*) for all of them", s.tool, program), "%s(%s) is not about %s", s.tool, s.content, other)
 }
 
 // unknown is a tool that Claude Code does not have.
@@ -130,6 +150,14 @@ func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {
 			strings.TrimPrefix(content, "command:")))
 	}
 	first, rest, _ := strings.Cut(strings.ReplaceAll(content, ":*", " *"), " ")
+	if wild := strings.Contains(content, "*"); wild && listed("wrappers", first) && !strings.HasPrefix(rest, "-") {
+		return append(out, &trap{obstat.CodeNoEffect, fmt.Sprintf("Bash(%s) does nothing: %s is taken off a command before a rule is looked for",
+			content, first), "take it out, and write a rule for the command that it runs"})
+	}
+	if r.Verdict == obstat.Allow && strings.Contains(content, "*") && strings.ContainsAny(content, "|;&") {
+		return append(out, &trap{obstat.CodeNoEffect, fmt.Sprintf("Bash(%s) does nothing: the commands of a line are allowed one by one",
+			content), "take it out, and write a rule for each command"})
+	}
 	switch {
 	case r.Verdict == obstat.Allow && runs(first, rest):
 		out = append(out, risky("name the command that it may run", "Bash(%s) allows whatever %s runs", content,

@@ -1,6 +1,9 @@
 package claudecode
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/pattern"
 )
@@ -86,4 +89,13 @@ func builtin() map[string][]obstat.Rule {
 		listPlan: {{Tool: anyOf(editTools...), Verdict: obstat.Deny, Source: "plan mode",
 			Reason: "no file is changed while planning", Layer: "built in"}},
 	}
+}
+
+// Asks returns the protected and critical paths as sentences.
+func (Dialect) Asks() []string {
+	var out []string
+	for _, p := range append(slices.Clone(list("protected dirs")), list("protected files")...) {
+		out = append(out, "**/"+p)
+	}
+	return []string{"write and delete " + strings.Join(out, ", "), "delete outside workspace"}
 }

@@ -2,12 +2,14 @@ package claudecode
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect/kit"
+	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -171,8 +173,8 @@ func (s spec) mcp(v obstat.Verdict) (obstat.Text, *trap) {
 // allow have none, and a tool's own notation goes first.
 func (s spec) isParam(v obstat.Verdict) bool {
 	name, _, ok := strings.Cut(s.content, ":")
-	if name = strings.TrimSpace(name); !ok || v == obstat.Allow || !identifier(name) {
-		return false
+	if name = strings.TrimSpace(name); !ok || v == obstat.Allow || !identifier(name) || paths.HasDrive(s.content) {
+		return false // `Read(C:\secrets)` is a path
 	}
 	switch s.tool {
 	case "Bash", "Monitor", "PowerShell":
@@ -212,7 +214,11 @@ func (s spec) param(r *obstat.Rule) *trap {
 }
 
 func (s spec) bash(r *obstat.Rule, flags string) *trap {
-	text := words(s.content, flags)
+	content := s.content
+	if r.Verdict != obstat.Allow {
+		content = spaced(content)
+	}
+	text := words(content, flags)
 	switch {
 	case text.IsZero():
 		return nil // the whole tool
@@ -244,6 +250,25 @@ func words(content, flags string) obstat.Text {
 		return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + flags + star(head, ".*") + "(?: .*)?"}
 	}
 	return glob(content, flags)
+}
+
+// operators join the commands of a line.
+var operators = []string{"|", "||", "&&", ";", "&", "|&"}
+
+var joins = regexp.MustCompile(`\s*(\|\||&&|\|&|[|;])\s*`)
+
+// spaced writes one blank on either side of each operator, as pieces of a line have it: `env|base64*` is
+// `env | base64*`. A text with quotes may have them as characters, and stays as it is.
+func spaced(content string) string {
+	if !strings.ContainsAny(content, "|;&") || strings.ContainsAny(content, `'"\`) {
+		return content
+	}
+	return strings.TrimSpace(joins.ReplaceAllString(content, " $1 "))
+}
+
+// hasOperator tells whether a rule is about several commands.
+func (s spec) hasOperator() bool {
+	return slices.Contains(bashTools, s.tool) && strings.ContainsAny(s.content, "|;&")
 }
 
 // glob is a text in which * stands for anything.

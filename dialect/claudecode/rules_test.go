@@ -167,7 +167,7 @@ func TestAdditionalDirectories(t *testing.T) {
 func TestBadFiles(t *testing.T) {
 	for data, want := range map[string]obstat.Code{
 		`{"permissions":{"allow":"Bash"}}`:               obstat.CodeWrongType,
-		`{"permissions":{"allow":[1]}}`:                  obstat.CodeWrongType,
+		`{"permissions":{"ask":[1]}}`:                    obstat.CodeWrongType,
 		`{"permissions":{"deny":["Bash(ls"]}}`:           obstat.CodeBadPattern,
 		`{"permissions":{"deny":["Bash()"]}}`:            obstat.CodeBadPattern,
 		`{"permissions":{"deny":[""]}}`:                  obstat.CodeBadPattern,
@@ -300,8 +300,8 @@ func TestDetect(t *testing.T) {
 			t.Errorf("%s: %v", name, c)
 		}
 	}
-	for data, want := range map[string]dialect.Confidence{`{}`: dialect.No, `{"hooks":{}}`: dialect.No, `{"permissions":{}}`: dialect.No,
-		`{"permissions":{"bash":"ask"}}`: dialect.Maybe, `{"permissions":{"deny":"Bash"}}`: dialect.Maybe, `{"permissions":null}`: dialect.Maybe, `x`: dialect.Maybe} {
+	for data, want := range map[string]dialect.Confidence{`{}`: dialect.Sure, `{"hooks":{}}`: dialect.Sure, `{"permissions":{}}`: dialect.Sure,
+		`{"permissions":{"bash":"ask"}}`: dialect.Sure, `{"permissions":{"deny":"Bash"}}`: dialect.Sure, `{"permissions":null}`: dialect.Sure, `x`: dialect.Maybe} {
 		if c := (Dialect{}).Detect(&dialect.File{Name: ".claude/settings.json", Data: []byte(data)}); c != want {
 			t.Errorf("%s: %v", data, c)
 		}

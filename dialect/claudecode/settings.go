@@ -34,7 +34,12 @@ const (
 
 // Load reads the files: rules of all layers together, scalars of the highest.
 func (d Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
-	l := &loader{in: in, prog: &obstat.Program{Dialect: d.Name(), Mode: modeDefault, Pipelines: pipelines(),
+	return (&Family{Name: d.Name(), Format: textedit.JSON}).Load(in)
+}
+
+// Load reads a family's files as those of Claude Code are read.
+func (fam *Family) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
+	l := &loader{fam: fam, in: in, prog: &obstat.Program{Dialect: fam.Name, Mode: modeDefault, Pipelines: pipelines(),
 		Rules: builtin(), View: viewName}}
 	l.prog.Faces = map[string]obstat.Face{
 		obstat.FaceRead:    {Tool: "Read", Field: "file_path"},
@@ -59,6 +64,7 @@ func (d Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 // A loader puts the files together.
 type loader struct {
 	kit.Reader
+	fam         *Family
 	in          *dialect.Input
 	prog        *obstat.Program
 	params      params
@@ -72,7 +78,7 @@ type loader struct {
 func (l *loader) parse() (out []settings) {
 	for i := range l.in.Files {
 		f := &l.in.Files[i]
-		root := l.Parse(f, textedit.JSON)
+		root := l.Parse(f, l.fam.Format)
 		if root == nil {
 			continue
 		}
@@ -125,6 +131,7 @@ func (l *loader) add(s *settings) {
 	l.File = s.file
 	l.noAuto = l.noAuto || disabled(s.root, "disableAutoMode")
 	l.ignored(s)
+	l.more(s)
 	if s.perms == nil {
 		return
 	}
@@ -140,11 +147,11 @@ func (l *loader) add(s *settings) {
 	l.Add(problems...)
 	l.scalars(s)
 	for _, list := range verdictLists {
-		for _, e := range l.texts(s.perms.Get(list.key)) {
+		for _, e := range l.texts(s.perms.Get(list.key), list.verdict) {
 			l.rule(s, e, e.Str, list.key, list.verdict)
 		}
 	}
-	for _, e := range l.texts(s.perms.Get("additionalDirectories")) {
+	for _, e := range l.texts(s.perms.Get("additionalDirectories"), obstat.Deny) {
 		l.params.Dirs = append(l.params.Dirs, e.Str)
 	}
 }
@@ -168,24 +175,50 @@ func (l *loader) scalars(s *settings) {
 }
 
 // texts returns the elements of a list that are text, and reports the others.
-func (l *loader) texts(n *tree.Node) (out []*tree.Node) {
+func (l *loader) texts(n *tree.Node, v obstat.Verdict) (out []*tree.Node) {
 	for _, e := range n.Items() {
 		if e.Is(tree.String) {
 			out = append(out, e)
 			continue
 		}
-		l.Fail(e, obstat.CodeWrongType, "", "text is expected here, not %s", e.Kind)
+		l.bad(e, v, obstat.CodeWrongType, "text is expected here, not %s", e.Kind)
 	}
 	return out
 }
 
-// rule adds the rule that text is, which stands at e.
-func (l *loader) rule(s *settings, e *tree.Node, text, list string, v obstat.Verdict) {
-	sp, err := parseSpec(text)
-	if err != nil {
-		l.Fail(e, obstat.CodeBadPattern, "", "%s", err)
+// bad reports an entry that is no rule. Claude Code skips it with a warning, whatever list it stands in. Without
+// an allow rule nothing is looser, so that is done here as well: one slip does not switch 900 rules off. A
+// denial that cannot be read would be protection lost without a word, and stays an error.
+func (l *loader) bad(e *tree.Node, v obstat.Verdict, code obstat.Code, format string, args ...any) {
+	if v == obstat.Allow {
+		l.Warn(e, code, "mend it or take it out", "skipped: "+format, args...)
 		return
 	}
+	l.Fail(e, code, "", format, args...)
+}
+
+// rule adds the rules that text is, which stands at e: one in Claude Code's own files.
+func (l *loader) rule(s *settings, e *tree.Node, text, list string, v obstat.Verdict) {
+	written := []string{text}
+	if l.fam.Rule != nil {
+		var why string
+		if written, why = l.fam.Rule(text, v); why != "" {
+			l.bad(e, v, obstat.CodeBadPattern, "%s", why)
+			return
+		}
+	}
+	for _, w := range written {
+		sp, err := parseSpec(w)
+		if err != nil {
+			l.bad(e, v, obstat.CodeBadPattern, "%s", err)
+			return
+		}
+		l.compiled(s, e, sp, text, list, v)
+	}
+}
+
+// compiled adds one rule, whose text in the file is source.
+func (l *loader) compiled(s *settings, e *tree.Node, sp spec, source, list string, v obstat.Verdict) {
 	r, trap := sp.compile(v, s.layer)
 	if trap != nil {
 		l.Warn(e, trap.code, trap.hint, "%s", trap.msg)
@@ -194,9 +227,10 @@ func (l *loader) rule(s *settings, e *tree.Node, text, list string, v obstat.Ver
 	if l.onlyManaged && s.layer != dialect.LayerManaged {
 		return
 	}
-	r.Source, r.Pos = text, l.Pos(e)
+	r.Source, r.Pos = source, l.Pos(e)
 	l.prog.Rules[list] = append(l.prog.Rules[list], *r)
 	l.params.note(sp)
+	l.params.Joined = l.params.Joined || v != obstat.Allow && sp.hasOperator()
 	if name, ok := strings.CutPrefix(r.Field, fieldParam); ok && !slices.Contains(l.params.Fields, name) {
 		l.params.Fields = append(l.params.Fields, name)
 	}
@@ -209,7 +243,7 @@ func (l *loader) ignored(s *settings) {
 	if n != nil && !n.Is(tree.Array) {
 		l.Fail(n, obstat.CodeWrongType, "", "%q should be a list, not %s", keyIgnored, n.Kind)
 	}
-	for _, e := range l.texts(n) {
+	for _, e := range l.texts(n, obstat.Deny) {
 		l.rule(s, e, "Read("+e.Str+")", listDeny, obstat.Deny)
 	}
 }

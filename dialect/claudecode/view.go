@@ -20,6 +20,8 @@ type params struct {
 	// are none of Claude Code's; both may have asterisks.
 	Servers []string `json:"servers,omitempty"`
 	Named   []string `json:"named,omitempty"`
+	// Joined: a deny or ask rule has an operator in it, `env | base64*`.
+	Joined bool `json:"joined,omitempty"`
 }
 
 // A view turns a call of any agent into questions to Claude Code's rules.

@@ -26,6 +26,7 @@ func (Dialect) Name() string { return "codex" }
 const (
 	defaultFile      = ".codex/rules/default.rules"
 	requirementsFile = "requirements.toml"
+	configFile       = "config.toml"
 	systemDir        = "/etc/codex"
 )
 
@@ -60,9 +61,12 @@ func (Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
 }
 
 // Detect knows rules by their name and the functions they call, requirements by their
-// keys.
+// keys, the configuration by its place.
 func (Dialect) Detect(f *dialect.File) dialect.Confidence {
 	name := f.Slashed()
+	if isConfig(f) {
+		return dialect.Sure
+	}
 	if isRequirements(f) {
 		root, problems := tomlx.Parse(f.Data)
 		placed := strings.HasSuffix(name, systemDir+"/"+requirementsFile)
@@ -91,9 +95,12 @@ func isRequirements(f *dialect.File) bool { return path.Base(f.Slashed()) == req
 func (d Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 	l := &loader{prog: newProgram()}
 	for i := range in.Files {
-		if f := &in.Files[i]; isRequirements(f) {
+		switch f := &in.Files[i]; {
+		case isRequirements(f):
 			l.requirements(f)
-		} else {
+		case isConfig(f):
+			l.config(f)
+		default:
 			l.file(f)
 		}
 	}

@@ -66,12 +66,45 @@ func (v view) shell(f *obstat.Facts) (out []obstat.Question) {
 	for i := range a.Commands {
 		if c := &a.Commands[i]; len(c.Via) == 0 {
 			if words := known(c); len(words) > 0 {
-				out = append(out, v.question(f.Call.Dir, words, plain))
+				out = append(out, v.scripted(a, i, v.question(f.Call.Dir, words, plain))...)
 			}
 		}
 	}
 	if len(out) == 0 {
 		out = append(out, obstat.Question{Tool: toolShell, Subjects: []obstat.Subject{{Field: fieldSeen, Text: a.Source}}})
+	}
+	return out
+}
+
+// shells are programs whose script Codex reads as commands of their own, `/bin/zsh -lc 'npm test'`.
+var shells = []string{"bash", "zsh", "sh"}
+
+// scripted returns the question about a command, or, of a shell with a script, one about each command of the
+// script, each with the shell's own words besides: a rule may be about either.
+func (v view) scripted(a *effect.Analysis, i int, q obstat.Question) (out []obstat.Question) {
+	c := &a.Commands[i]
+	words := known(c)
+	if len(words) != 3 || words[1] != "-lc" && words[1] != "-c" || !slices.Contains(shells, path.Base(words[0])) {
+		return []obstat.Question{q}
+	}
+	for j := range a.Commands {
+		in := &a.Commands[j]
+		within := c.Span.Start <= in.Span.Start && in.Span.End <= c.Span.End
+		if j == i || !within || len(in.Via) != len(c.Via)+1 {
+			continue
+		}
+		inner := known(in)
+		if len(inner) == 0 {
+			return []obstat.Question{q}
+		}
+		plain := in.Known && len(in.Env) == 0 && !slices.ContainsFunc(in.Words, expands) &&
+			!slices.ContainsFunc(a.Effects, func(e effect.Effect) bool { return e.Command == j && e.Tags.Has(effect.Redirect) })
+		one := v.question(in.Dir, inner, plain)
+		one.Subjects = append(one.Subjects, q.Subjects...)
+		out = append(out, one)
+	}
+	if len(out) == 0 {
+		return []obstat.Question{q}
 	}
 	return out
 }
@@ -97,11 +130,13 @@ func (v view) Command(f *obstat.Facts, i int) ([]obstat.Question, bool) {
 		return nil, false
 	}
 	plain := c.Known && !slices.ContainsFunc(c.Words, func(w shell.Word) bool { return w.Glob || w.Tilde || w.Split })
-	q := v.question(c.Dir, words, plain)
+	out := v.scripted(f.Analysis(), i, v.question(c.Dir, words, plain))
 	if v.passes(f, everything) || c.ReadOnly && v.passes(f, i) {
-		q.Subjects = append(q.Subjects, held)
+		for j := range out {
+			out[j].Subjects = append(out[j].Subjects, held)
+		}
 	}
-	return []obstat.Question{q}, true
+	return out, true
 }
 
 // File says that no rule is about files.
