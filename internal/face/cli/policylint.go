@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/study/diff"
 	"github.com/obstat/obstat/internal/study/explain"
 	"github.com/obstat/obstat/internal/study/lint"
@@ -25,6 +26,7 @@ type lintOptions struct {
 	Unused string `flag:"unused"` // how long a rule may be idle
 	Yes    bool   `flag:"yes y"`  // gc: without a question
 	Loose  bool   `flag:"loose"`  // gc: also rules without which others would be looser
+	Fix    bool   `flag:"fix"`    // lint: take out rules that do nothing
 }
 
 func newLint(f *Factory) *cobra.Command {
@@ -33,6 +35,10 @@ func newLint(f *Factory) *cobra.Command {
 }
 
 func (o *lintOptions) run(ctx context.Context, files []string) error {
+	if o.Fix { // as gc, without the ledger
+		o.Unused = "0"
+		return o.gc(ctx, files)
+	}
 	o.Policy.Files = files
 	uses, err := o.uses(ctx)
 	if err != nil {
@@ -43,7 +49,7 @@ func (o *lintOptions) run(ctx context.Context, files []string) error {
 	res.Problems = append(res.Problems, o.idle(uses)...)
 	res.Problems.Sort()
 	err = o.show(res, func(s *screen) {
-		o.problems(&s.b, res.Problems, s.io.OutTTY)
+		o.problems(&s.b, lint.Fold(res.Problems), s.io.OutTTY)
 		s.printf("%s: %s\n", visible(o.title(res.Files)), findings(len(res.Problems)))
 	})
 	if err != nil || len(res.Problems) == 0 {
@@ -175,7 +181,7 @@ func (o *lintOptions) next(uses *lint.Uses, kept map[string]bool) (*obstat.Error
 	}
 	for _, pol := range p.inForce.Policies {
 		opts := &lint.Options{Files: pol.Input.Names(), Sees: pol.Dialect.Info().Sees, Whole: true, Now: time.Now()}
-		all := lint.Program(pol.Program, opts)
+		all := slices.Concat(dialect.Lint(pol.Loaded), lint.Program(pol.Program, opts))
 		if uses != nil && uses.Calls > 0 {
 			all = append(all, lint.Used(pol.Program, uses, opts)...)
 		}

@@ -6,6 +6,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -179,15 +180,44 @@ func (l *linter) unusedLists() {
 	}
 }
 
-// secrets finds rules that hold a password or a token: files of rules are shared.
+// secrets finds rules that hold a password or a token: files of rules are shared. Which it is, is told by its
+// beginning, so that the place can be found and the rest is not printed again.
 func (l *linter) secrets() {
 	m := ledger.NewMasker(nil)
 	for r := range l.rules() {
-		if m.Text(r.String()) != r.String() {
+		text := cmp.Or(r.Source, r.Pattern.Text)
+		if secret := hidden(text, m.Text(text)); looksSecret(secret) {
 			l.warn(r, obstat.CodeRisky, "take it out of the file and change it where it is used; a * in its place will do",
-				"%s rule %s holds a secret", r.Verdict, m.Text(r.String()))
+				"%s rule %.24s… holds a secret: %s… (%d characters)", r.Verdict, m.Text(r.String()), secret[:min(3, len(secret)/3)],
+				len(secret))
 		}
 	}
+}
+
+// hidden returns the part of a text that a masker has taken out of it.
+func hidden(text, masked string) string {
+	from := 0
+	for from < len(text) && from < len(masked) && text[from] == masked[from] {
+		from++
+	}
+	end := 0
+	for end < len(text)-from && end < len(masked)-from && text[len(text)-1-end] == masked[len(masked)-1-end] {
+		end++
+	}
+	return text[from : len(text)-end]
+}
+
+// minSecret is the shortest text that is taken for a secret.
+const minSecret = 6
+
+// looksSecret tells whether a text that stands where secrets do is one: no pattern, variable, option or path, as in
+// `pwd:*`, `--token $TOKEN`, `gh secret list`, but something a person or machine made up.
+func looksSecret(s string) bool {
+	s = strings.Trim(s, `"'() `)
+	if len(s) < minSecret || strings.ContainsAny(s, " *$<>{}[]`|&;(") || strings.HasPrefix(s, "-") {
+		return false
+	}
+	return strings.ContainsAny(s, "0123456789") && !strings.Contains(s, "/") || len(s) >= 20
 }
 
 // empty finds rules whose pattern matches no text at all.

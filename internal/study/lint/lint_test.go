@@ -2,6 +2,7 @@ package lint_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,7 +100,7 @@ func TestProgram(t *testing.T) {
 		"a suffix":             {one(obstat.First, rule(deny, "t", "*.key"), rule(allow, "t", "src/*.key")), []string{"allow rule t(src/*.key) can never decide: deny rule t(*.key) covers it"}},
 		"contradicts":          {layers([]obstat.Rule{rule(deny, "t", "git *")}, []obstat.Rule{rule(allow, "t", "git *")}), []string{"allow rule t(git *) contradicts deny rule t(git *), which comes first"}},
 		"no text":              {one(obstat.First, full(allow, "[^\\s\\S]x")), []string{"no text matches it"}},
-		"a secret":             {one(obstat.First, rule(allow, "t", "curl -H ghp_16C7e42F292c6912E7710c838347Ae178B4a *")), []string{"allow rule t(curl -H [masked] *) holds a secret"}},
+		"a secret":             {one(obstat.First, rule(allow, "t", "curl -H ghp_16C7e42F292c6912E7710c838347Ae178B4a *")), []string{"holds a secret: ghp… (40 characters)"}},
 		"broken pattern":       {one(obstat.First, obstat.Rule{Tool: obstat.Is("Bash"), Field: "command", Pattern: obstat.Text{Flavour: pattern.Full, Text: "("}, Verdict: allow}, rule(deny, "Bash", "x")), nil},
 	} {
 		got := lint.Program(tt.p, nil)
@@ -155,13 +156,28 @@ func TestShadowedNeverDecides(t *testing.T) {
 			t.Fatal(err)
 		}
 		dead := map[int]bool{}
+		var without []*obstat.Policy
 		for _, e := range lint.Program(p, nil) {
-			if e.Code == obstat.CodeNoEffect && strings.Contains(e.Msg, "never decide") {
+			if e.Code != obstat.CodeNoEffect {
+				continue
+			}
+			if strings.Contains(e.Msg, "never decide") {
 				dead[e.Pos.Line] = true
 			}
+			rest := slices.DeleteFunc(slices.Clone(rules), func(r obstat.Rule) bool { return r.Pos == e.Pos })
+			less, err := obstat.Compile(one(p.Pipelines[p.Mode].Stages[0].(obstat.Match).Pick, rest...), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			without = append(without, less)
 		}
 		for _, text := range texts {
 			d := pol.Decide(&obstat.Call{Tool: "t", Input: fmt.Appendf(nil, `{"command":%q}`, text)}, nil)
+			for _, less := range without {
+				if o := less.Decide(&obstat.Call{Tool: "t", Input: fmt.Appendf(nil, `{"command":%q}`, text)}, nil); o.Verdict != d.Verdict {
+					t.Fatalf("%q is %s, and %s without a rule that is said to do nothing", text, d.Verdict, o.Verdict)
+				}
+			}
 			if d.Rule != nil && dead[d.Rule.Pos.Line] {
 				t.Fatalf("%q is decided by %v, which is said never to decide", text, d.Rule)
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -94,7 +95,7 @@ func (l *linter) tell(r, by *obstat.Rule, last bool) {
 	var e *obstat.Error
 	switch {
 	case r.Verdict == by.Verdict:
-		e = l.warn(r, obstat.CodeNoEffect, "take it out", "%s rule %s can never decide: %s covers it and says the same",
+		e = l.warn(r, obstat.CodeNoEffect, "take it out", "%s rule %s adds nothing: %s covers it and says the same",
 			r.Verdict, r, by)
 	case r.Tool == by.Tool && r.Pattern == by.Pattern:
 		e = l.warn(r, obstat.CodeConflict, "take one of them out", "%s rule %s contradicts %s rule %s, which %s", r.Verdict,
@@ -135,12 +136,41 @@ func (l *linter) shadow(list string, i int) (by *obstat.Rule, last bool) {
 // within looks for a rule of the same list that is picked instead.
 func (l *linter) within(m obstat.Match, i int) *obstat.Rule {
 	its := l.items(m.Rules)
+	if its[i].rule.Verdict == obstat.Allow && m.Pick != obstat.Last && !l.reads(&its[i]) {
+		return nil // `python3 -c 'print(1)'` is allowed by that rule, and not by `python3 *`
+	}
+	free := unordered(m, its, i)
 	for j := range its {
-		if j != i && beats(m.Pick, its[j].rule.Verdict, its[i].rule.Verdict, j, i) && l.covers(&its[j], &its[i]) {
+		if j == i || !l.covers(&its[j], &its[i]) {
+			continue
+		}
+		before := beats(m.Pick, its[j].rule.Verdict, its[i].rule.Verdict, j, i)
+		if free && its[j].rule.Verdict == obstat.Allow { // of two that say the same the first stays
+			before = j < i || !l.covers(&its[i], &its[j])
+		}
+		if before {
 			return its[j].rule
 		}
 	}
 	return nil
+}
+
+// unordered tells whether rule i of a list allows, and only rules that do may be picked instead: then any that
+// matches is enough, wherever it stands.
+func unordered(m obstat.Match, its []item, i int) bool {
+	other := func(o item) bool { return o.rule.Verdict != obstat.Allow }
+	return its[i].rule.Verdict == obstat.Allow &&
+		(m.Pick == obstat.Strictest || m.Pick == obstat.First && !slices.ContainsFunc(its, other))
+}
+
+// reads tells whether a rule for one text, if it is one, is about a command that can be looked into: where it cannot, a
+// rule for that very text allows more than a wider one.
+func (l *linter) reads(it *item) bool {
+	if it.rule.Whole() || !it.match.shape.Exact {
+		return true
+	}
+	a := effect.AnalyzeCommand(it.match.shape.Prefix, &effect.Options{Dir: "/"})
+	return a.Full && len(a.Commands) <= 1
 }
 
 // beats tells whether a rule at place j with verdict a is picked before one at
