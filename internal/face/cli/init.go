@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,8 +35,10 @@ type initOptions struct {
 	DryRun bool   `flag:"dry-run"`
 	Loose  bool   `flag:"loose"`
 	User   bool   `flag:"user"`
+	From   string `flag:"from"` // an agent: only its own rules are taken over
 	Store  storeOptions
 	Getenv func(string) string
+	taken  []initial.Line // rules of agents' own files
 }
 
 func newInit(f *Factory) *cobra.Command {
@@ -146,6 +149,7 @@ func (o *initOptions) draft(ctx context.Context, dir, name string) (*initial.Dra
 		return o.written(heading, lines, left, check)
 	}
 	lines, left := o.carried(dir, found)
+	o.taken = lines
 	lines = append(initial.Look(os.DirFS(dir)), lines...)
 	if first, err := initial.Write(o.Preset, heading, lines, nil); err == nil {
 		lines = append(lines, o.asked(ctx, dir, first.Text)...)
@@ -208,7 +212,8 @@ func (o *initOptions) check(dir, name string, found *policy.InForce) *initial.Ch
 // project, or of the user's own files for "".
 func (o *initOptions) carried(place string, found *policy.InForce) (lines []initial.Line, left []string) {
 	for _, p := range found.Policies {
-		if p.Place != place || p.Dialect.Name() == native.Name || p.Dialect.Name() == native.BuiltinName {
+		ours := p.Dialect.Name() == native.Name || p.Dialect.Name() == native.BuiltinName
+		if p.Place != place || ours || o.From != "" && !dialect.OwnedBy(p.Dialect, o.From) {
 			continue
 		}
 		said, rest := convert.Sentences(p.Loaded)
@@ -267,10 +272,33 @@ func (o *initOptions) preview(name string, d *initial.Draft) {
 		}
 		fmt.Fprintf(w, "  %s\n", ink(visible(strings.TrimRight(line, "\n"))))
 	}
-	for _, s := range d.Skipped {
+	o.summary(d)
+	o.looser(d.Looser)
+}
+
+// maxSkipped is how many rules that are not taken over are shown.
+const maxSkipped = 8
+
+// summary says which rules of agents' own files are in the draft, denials first, and which are not.
+func (o *initOptions) summary(d *initial.Draft) {
+	counts := map[string][3]int{}
+	for _, l := range o.taken {
+		n := counts[l.Why]
+		n[slices.Index([]string{"deny", "ask", "allow"}, l.List)]++
+		counts[l.Why] = n
+	}
+	for _, from := range slices.Sorted(maps.Keys(counts)) {
+		n, file := counts[from], strings.TrimSuffix(strings.TrimPrefix(from, "From "), ".")
+		fmt.Fprintf(o.IO.Err, "taken over from %s: %s, %s, %s\n", visible(file), plural(n[0], "denial"),
+			plural(n[1], "ask"), plural(n[2], "allow"))
+	}
+	for i, s := range d.Skipped {
+		if i == maxSkipped {
+			fmt.Fprintf(o.IO.Err, "not taken over: %d more; --json lists them\n", len(d.Skipped)-i)
+			break
+		}
 		fmt.Fprintf(o.IO.Err, "not taken over: %s\n", visible(s))
 	}
-	o.looser(d.Looser)
 }
 
 // looser shows rules in force that would be looser, one by one, each with a call.

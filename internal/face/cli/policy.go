@@ -22,7 +22,7 @@ func newPolicy(f *Factory) *cobra.Command {
 	var cmd *cobra.Command
 	cmd = command("policy", some(0, 0), nil, func(context.Context, []string) error { return cmd.Help() })
 	cmd.AddCommand(newShow(f), newValidate(f), newSchema(f), newDiff(f), newLint(f), newGC(f), newSuggest(f),
-		newConvert(f))
+		newConvert(f), newExport(f))
 	return cmd
 }
 
@@ -148,7 +148,7 @@ func (o *validateOptions) validate(po *policyOptions) (ExitCode, error) {
 		code = ExitError
 	}
 	return code, o.show(res, func(s *screen) {
-		o.problems(&s.b, res.Problems, s.io.OutTTY)
+		o.problems(&s.b, lint.Fold(res.Problems), s.io.OutTTY)
 		verdict := s.io.paint(green, "valid")
 		if !res.Valid {
 			verdict = s.io.paint(red, "not valid")

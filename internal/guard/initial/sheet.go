@@ -8,6 +8,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/study/convert"
 )
 
 // A sheet is a draft that is being put together: the lines of its lists, in their order.
@@ -111,7 +112,7 @@ func (s *sheet) add(l Line, muted bool) *item {
 		}
 		same := it.Sentence == l.Sentence
 		program, runs := strings.CutPrefix(l.Sentence, "run ")
-		said := runs && strings.HasPrefix(it.Sentence, "run ") && slices.Contains(parts(it.Sentence).targets, program)
+		said := runs && strings.HasPrefix(it.Sentence, "run ") && slices.Contains(convert.Parts(it.Sentence).Targets, program)
 		if same || said {
 			it.Own = it.Own || same && l.Own
 			return it
@@ -186,9 +187,9 @@ func (s *sheet) leave(it *item, why string) {
 
 // without takes a target out of a line, and the line where that is all it has.
 func (s *sheet) without(it *item, target string) {
-	p := parts(it.Sentence)
-	p.targets = slices.DeleteFunc(p.targets, func(t string) bool { return t == target })
-	if len(p.targets) == 0 || target == "" {
+	p := convert.Parts(it.Sentence)
+	p.Targets = slices.DeleteFunc(p.Targets, func(t string) bool { return t == target })
+	if len(p.Targets) == 0 || target == "" {
 		s.drop(it)
 		return
 	}
@@ -198,17 +199,17 @@ func (s *sheet) without(it *item, target string) {
 // except leaves a target of a person's line out of a line of the preset that always comes before it. Of several
 // targets only the one that does so is narrowed, and it goes where the language cannot say that.
 func (s *sheet) except(over *item, own *item, target string) bool {
-	p := parts(over.Sentence)
-	i := slices.IndexFunc(p.targets, func(t string) bool { return s.covers(over, own, p, t) })
+	p := convert.Parts(over.Sentence)
+	i := slices.IndexFunc(p.Targets, func(t string) bool { return s.covers(over, own, p, t) })
 	if i < 0 {
 		s.drop(over)
 		return true
 	}
 	narrow := &item{Line: over.Line, rest: over.rest}
-	narrow.Sentence = phrased{verbs: p.verbs, targets: p.targets[i : i+1], where: p.where,
-		except: append(slices.Clone(p.except), target)}.String()
-	s.without(over, p.targets[i])
-	if p.targets[i] == target {
+	narrow.Sentence = convert.Phrase{Verbs: p.Verbs, Targets: p.Targets[i : i+1], Where: p.Where,
+		Except: append(slices.Clone(p.Except), target)}.String()
+	s.without(over, p.Targets[i])
+	if p.Targets[i] == target {
 		return true
 	}
 	s.items = append(s.items, narrow)
@@ -219,10 +220,10 @@ func (s *sheet) except(over *item, own *item, target string) bool {
 }
 
 // covers tells whether a target of a line is why another line can never apply.
-func (s *sheet) covers(over, own *item, p phrased, target string) bool {
+func (s *sheet) covers(over, own *item, p convert.Phrase, target string) bool {
 	was := over.Sentence
 	defer func() { over.Sentence = was; s.text() }()
-	p.targets = []string{target}
+	p.Targets = []string{target}
 	over.Sentence = p.String()
 	problem := s.problemOf(own)
 	return problem != nil && len(problem.Also) > 0 && problem.Also[0].Line == over.at
@@ -243,73 +244,6 @@ func (s *sheet) problemOf(it *item) *obstat.Error {
 	return nil
 }
 
-// A phrased is a sentence by its parts: `run a, b except c where d`.
-type phrased struct {
-	verbs           string
-	targets, except []string
-	where           string
-}
-
-func parts(sentence string) (p phrased) {
-	rest := sentence
-	if i := outside(rest, " where "); i >= 0 {
-		rest, p.where = rest[:i], rest[i:]
-	}
-	if i := outside(rest, " except "); i >= 0 {
-		p.except = targets(rest[i+len(" except "):])
-		rest = rest[:i]
-	}
-	verbs := []string{"read", "write", "delete"}
-	p.verbs, rest, _ = strings.Cut(rest, " ")
-	for { // `read, write and delete x`
-		next, more, ok := strings.Cut(rest, " ")
-		if next != "and" && !slices.Contains(verbs, strings.TrimSuffix(next, ",")) || !ok {
-			break
-		}
-		p.verbs, rest = p.verbs+" "+next, more
-	}
-	if rest != "" {
-		p.targets = targets(rest)
-	}
-	return p
-}
-
-func (p phrased) String() string {
-	out := p.verbs
-	if len(p.targets) > 0 {
-		out += " " + strings.Join(p.targets, ", ")
-	}
-	if len(p.except) > 0 {
-		out += " except " + strings.Join(p.except, ", ")
-	}
-	return out + p.where
-}
-
-// outside returns where a word stands that is not in quotes; -1 is nowhere.
-func outside(s, word string) int {
-	quoted := false
-	for i := range len(s) {
-		if s[i] == '"' {
-			quoted = !quoted
-		}
-		if !quoted && strings.HasPrefix(s[i:], word) {
-			return i
-		}
-	}
-	return -1
-}
-
-func targets(s string) (out []string) {
-	for s != "" {
-		i := outside(s, ", ")
-		if i < 0 {
-			return append(out, s)
-		}
-		out, s = append(out, s[:i]), s[i+2:]
-	}
-	return out
-}
-
 // target returns the target of a line that stands at a column of the text.
 func (it *item) target(col int) string {
 	start := len("  - ") + 1
@@ -319,7 +253,7 @@ func (it *item) target(col int) string {
 	if scalar(it.Sentence) != it.Sentence {
 		start++
 	}
-	for _, t := range parts(it.Sentence).targets {
+	for _, t := range convert.Parts(it.Sentence).Targets {
 		for from := 0; ; {
 			i := strings.Index(it.Sentence[from:], t)
 			if i < 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/tree"
+	"github.com/obstat/obstat/internal/study/convert"
 	"github.com/obstat/obstat/internal/study/diff"
 )
 
@@ -68,13 +69,13 @@ func (s *sheet) narrower(r *diff.Region) bool {
 // withoutOne takes the one target out of a line without which the call of a region is as strict as before.
 func (s *sheet) withoutOne(it *item, r *diff.Region) bool {
 	was := it.Sentence
-	p := parts(was)
-	for i := range p.targets {
-		if len(p.targets) == 1 {
+	p := convert.Parts(was)
+	for i := range p.Targets {
+		if len(p.Targets) == 1 {
 			break
 		}
 		next := p
-		next.targets = slices.Delete(slices.Clone(p.targets), i, i+1)
+		next.Targets = slices.Delete(slices.Clone(p.Targets), i, i+1)
 		it.Sentence = next.String()
 		l, err := parse(s.text())
 		if err != nil {
@@ -120,9 +121,9 @@ func (s *sheet) candidates(r *diff.Region) (out []string) {
 		if !it.Own || it.From != r.WasBy.Pos || it.From.Line == 0 {
 			continue
 		}
-		p := parts(it.Sentence)
+		p := convert.Parts(it.Sentence)
 		for _, verb := range verbs {
-			p.verbs = verb
+			p.Verbs = verb
 			out = append(out, p.String())
 		}
 	}

@@ -39,7 +39,7 @@ type Options struct {
 	// about by its default: `read src` is about all tools, a rule about one. They are told as
 	// differences.
 	Loose bool
-	// Limit bounds the calls of one comparison; zero is 12,000.
+	// Limit bounds the calls of one comparison; zero is 3,000.
 	Limit int
 }
 
@@ -73,7 +73,7 @@ func ToNative(l *dialect.Loaded, o *Options) (*Result, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	c := &conversion{l: l, loose: o.Loose, limit: cmp.Or(o.Limit, 12_000), out: &Result{V: 1, Unsaid: []Unsaid{}}}
+	c := &conversion{l: l, loose: o.Loose, limit: cmp.Or(o.Limit, 3_000), out: &Result{V: 1, Unsaid: []Unsaid{}}}
 	c.say()
 	if err := c.prove(); err != nil {
 		return nil, err
@@ -157,6 +157,12 @@ func (c *conversion) say() {
 			before = append(before, len(c.lines)-1)
 		}
 	}
+	careful, ok := c.l.Dialect.(dialect.Careful)
+	if ok && !c.beside && slices.ContainsFunc(c.lines, whole) {
+		for _, t := range careful.Asks() {
+			c.lines = append(c.lines, line{verdict: obstat.Ask, text: t})
+		}
+	}
 	switch pl := c.l.Program.Pipelines[c.l.Program.Mode]; pl.Default {
 	case obstat.Allow:
 		for _, t := range everything {
@@ -165,6 +171,11 @@ func (c *conversion) say() {
 	case obstat.Deny:
 		c.deny = true
 	}
+}
+
+// whole tells whether a line allows all that a verb says.
+func whole(ln line) bool {
+	return ln.verdict == obstat.Allow && strings.HasSuffix(ln.text, " anything")
 }
 
 // everything are the sentences about all that a call may do.
@@ -177,7 +188,7 @@ func (c *conversion) exceptions(ln *line, before []int) {
 		o := &c.lines[i]
 		verb, target, _ := strings.Cut(ln.text, " ")
 		overb, otarget, _ := strings.Cut(o.text, " ")
-		if o.verdict <= ln.verdict || verb != overb || otarget == target {
+		if o.verdict <= ln.verdict || verb != overb || otarget == target || !narrower(otarget, target) {
 			continue
 		}
 		with := *ln
@@ -186,6 +197,13 @@ func (c *conversion) exceptions(ln *line, before []int) {
 			ln.except = with.except
 		}
 	}
+}
+
+// narrower tells whether a target may be a part of another: `git push` of `git`, anything of `anything`. It spares the
+// language's own proof for pairs that have nothing in common.
+func narrower(part, whole string) bool {
+	first := func(s string) string { f, _, _ := strings.Cut(strings.TrimPrefix(s, "exactly "), " "); return f }
+	return strings.ContainsAny(whole, "*/~") || strings.HasPrefix(whole, "any") || first(part) == first(whole)
 }
 
 // ordered returns the user's rules of the mode in force, those that count first in front.
