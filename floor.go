@@ -339,7 +339,10 @@ func (fl *floorWalk) named(i int, c *effect.Command) bool {
 		if !around.Wrapper || !within || len(around.Via)+1 != len(c.Via) || len(c.Words) == 0 {
 			continue
 		}
+		trace := fl.trace
+		fl.trace = nil // it was told when the command was judged
 		o := fl.judgeCommand(j, around.Text, "")
+		fl.trace = trace
 		if o.verdict != Allow || o.rule == nil || !trailing(around.Words, c.Words) {
 			return false
 		}

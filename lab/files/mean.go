@@ -299,6 +299,8 @@ func disguised(m meaning, cmd string) (out []meaning) {
 func samplePath(content string) string {
 	p := content
 	switch {
+	case strings.HasPrefix(content, "../"):
+		p = "/srv/lab/" + content[3:]
 	case content == "" || strings.Trim(content, "*/.") == "":
 		return project + "/src/main.go"
 	case strings.HasPrefix(content, "//"):
