@@ -69,6 +69,9 @@ var family = claudecode.Family{
 // Load reads the files: rules of all layers together, scalars of the highest.
 func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) { return family.Load(in) }
 
+// Lint says nothing: Claude Code's traps are about its own names and wrappers.
+func (Dialect) Lint(*dialect.Input, *obstat.Program) obstat.Errors { return nil }
+
 // names are Qwen Code's names for tools, its own and those of its classes, by Claude Code's.
 var names = map[string]string{
 	"run_shell_command": "Bash", "Shell": "Bash", "ShellTool": "Bash",

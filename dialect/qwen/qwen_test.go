@@ -73,3 +73,19 @@ func TestModes(t *testing.T) {
 		}
 	}
 }
+
+// TestLint: names that only Qwen Code has are not called unknown.
+func TestLint(t *testing.T) {
+	files := []dialect.File{{Name: ".qwen/settings.json", Data: []byte(`{"permissions": {"allow": ["task", "edit", "glob"]}}`)}}
+	d, err := all.Of("", files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := dialect.Load(d, &dialect.Input{Files: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := append(l.Warnings, dialect.Lint(l)...); len(got) > 0 {
+		t.Errorf("%v", got)
+	}
+}
