@@ -74,7 +74,8 @@ func (s spec) family(r *obstat.Rule, rules []obstat.Rule) *trap {
 	}) {
 		return nil
 	}
-	return risky(fmt.Sprintf("write %s(%s*) for all of them", s.tool, program), "%s(%s) is not about %s", s.tool, s.content, other)
+	return risky(fmt.Sprintf("write %s(%s*) for all of them", s.tool, program), "%s(%s) is not about %s", s.tool,
+		s.content, other)
 }
 
 // unknown is a tool that Claude Code does not have.
@@ -151,12 +152,14 @@ func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {
 	}
 	first, rest, _ := strings.Cut(strings.ReplaceAll(content, ":*", " *"), " ")
 	if wild := strings.Contains(content, "*"); wild && listed("wrappers", first) && !strings.HasPrefix(rest, "-") {
-		return append(out, &trap{obstat.CodeNoEffect, fmt.Sprintf("Bash(%s) does nothing: %s is taken off a command before a rule is looked for",
-			content, first), "take it out, and write a rule for the command that it runs"})
+		t := never("Bash(%s) does nothing: %s is taken off a command before a rule is looked for", content, first)
+		t.hint = "take it out, and write a rule for the command that it runs"
+		return append(out, t)
 	}
 	if r.Verdict == obstat.Allow && strings.Contains(content, "*") && strings.ContainsAny(content, "|;&") {
-		return append(out, &trap{obstat.CodeNoEffect, fmt.Sprintf("Bash(%s) does nothing: the commands of a line are allowed one by one",
-			content), "take it out, and write a rule for each command"})
+		t := never("Bash(%s) does nothing: the commands of a line are allowed one by one", content)
+		t.hint = "take it out, and write a rule for each command"
+		return append(out, t)
 	}
 	switch {
 	case r.Verdict == obstat.Allow && runs(first, rest):

@@ -38,13 +38,13 @@ deny:
 	}{
 		{"claudecode", "Bash", convert.Target{File: ".claude/settings.json", Rule: convert.ClaudeRule,
 			Text: convert.PermissionsText(lists)}, []string{"rm x", "env curl x.example", "cat .env"},
-			[]string{`"Bash(npm test *)"`, `"Bash(git push *)"`, `"Read(.env)"`, `"Edit(src/**)"`, `"WebFetch(domain:docs.example.com)"`}},
+			[]string{`"Bash(npm test *)"`, `"Bash(git push *)"`, `"Read(.env)"`, `"WebFetch(domain:docs.example.com)"`}},
 		{"codex", "shell", convert.Target{File: ".codex/rules/default.rules", Rule: convert.CodexRule, Text: convert.LinesText},
 			[]string{"rm x", "curl x.example"}, []string{`prefix_rule(pattern=["git", "push"], decision="prompt")`,
 				`prefix_rule(pattern=["rm"], decision="forbidden")`}},
 		{"cursor", "Shell", convert.Target{File: ".cursor/cli.json", Rule: convert.CursorRule,
 			Text: convert.PermissionsText(map[obstat.Verdict]string{obstat.Allow: "allow", obstat.Deny: "deny"})},
-			[]string{"rm x", "curl x.example", "cat .env"}, []string{`"Shell(npm:test *)"`, `"Shell(rm:*)"`, `"Write(src/**)"`}},
+			[]string{"rm x", "curl x.example", "cat .env"}, []string{`"Shell(npm:test *)"`, `"Shell(rm:*)"`}},
 		{"gemini", "run_shell_command", convert.Target{File: ".gemini/policies/obstat.toml", Rule: convert.GeminiRule,
 			Text: convert.GeminiText}, []string{"rm x", "curl x.example"}, []string{`commandPrefix = "git push"`}},
 		{"opencode", "bash", convert.Target{File: "opencode.json", Rule: convert.OpencodeRule, Text: convert.OpencodeText},
@@ -83,8 +83,11 @@ deny:
 					t.Errorf("%s is %s", command, v)
 				}
 			}
-			if v := decide("npm test"); v != obstat.Allow {
+			if v := decide("npm test"); v != obstat.Allow && tt.dialect != "codex" { // which has no words for files
 				t.Errorf("npm test is %s", v)
+			}
+			for _, u := range res.Unsaid {
+				t.Logf("not said: %s %s: %s", u.Verdict, u.Rule, u.Why)
 			}
 			for _, r := range res.Looser {
 				if there.Policy.Decide(r.Call, world).Verdict <= l.Policy.Decide(r.Call, world).Verdict {

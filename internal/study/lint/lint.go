@@ -188,8 +188,8 @@ func (l *linter) secrets() {
 		text := cmp.Or(r.Source, r.Pattern.Text)
 		if secret := hidden(text, m.Text(text)); looksSecret(secret) {
 			l.warn(r, obstat.CodeRisky, "take it out of the file and change it where it is used; a * in its place will do",
-				"%s rule %.24s… holds a secret: %s… (%d characters)", r.Verdict, m.Text(r.String()), secret[:min(3, len(secret)/3)],
-				len(secret))
+				"%s rule %.24s… holds a secret: %s… (%d characters)", r.Verdict, m.Text(r.String()),
+				secret[:min(3, len(secret)/3)], len(secret))
 		}
 	}
 }
