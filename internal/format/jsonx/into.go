@@ -68,13 +68,16 @@ func (r *intoReader) object(v reflect.Value) bool {
 
 // value reads the value whose first token is k.
 func (r *intoReader) value(k Kind, v reflect.Value) bool {
+	if k == Bad { // Start and End are those of no token then, as after the string `"\ud800"`
+		return false
+	}
 	p := v.Addr().Interface()
 	if raw, ok := p.(*json.RawMessage); ok {
-		if k == ObjectStart || k == ArrayStart {
-			k = r.s.Rest(k)
+		if (k == ObjectStart || k == ArrayStart) && r.s.Rest(k) == Bad {
+			return false
 		}
 		*raw = json.RawMessage(r.s.src[r.s.Start:r.s.End])
-		return k != Bad
+		return true
 	}
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))

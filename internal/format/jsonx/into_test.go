@@ -108,3 +108,14 @@ func TestIntoAny(t *testing.T) {
 		into(t, `{"tool":"a",`+strings.Join(rapid.SliceOfN(piece, 1, 4).Draw(t, "members"), ",")+`}`)
 	})
 }
+
+// TestIntoBadStrings: a raw value with a string that is no Unicode is not read, and breaks nothing.
+func TestIntoBadStrings(t *testing.T) {
+	as := tree.NewDecoder(reflect.TypeFor[document]())
+	for _, text := range []string{`"\ud800"`, "\"\x01\"", `"\q"`, "\"\xff\"", `{"a":"\udc00"}`, `["\ud800"]`, `{"a":`, `"`} {
+		var v document
+		if jsonx.Into([]byte(`{"tool":"t","input":`+text+`}`), jsonx.Options{}, as, &v) || v.Tool != "" {
+			t.Errorf("%q is read: %+v", text, v)
+		}
+	}
+}
