@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A Foreign is the place that a record had in the ledger of the machine that has sent it, and the
@@ -18,6 +19,18 @@ type Foreign struct {
 	Hash Hash   `json:"hash"`
 	From string `json:"from"`           // ID of the token
 	Name string `json:"name,omitempty"` // of the token, as `laptop`
+	// Taken is when the server took the record, by its own clock: it orders and charts the record, whose Time is
+	// the sender's word.
+	Taken time.Time `json:"taken,omitzero"`
+}
+
+// TakenAt returns when this ledger took the record: the time of a machine's record is that of the server, since
+// the machine's clock may be wrong by years.
+func (r *Record) TakenAt() time.Time {
+	if f := r.Foreign(); f != nil && !f.Taken.IsZero() {
+		return f.Taken
+	}
+	return r.Time
 }
 
 // String names the sender.

@@ -47,8 +47,9 @@ var (
 
 // A Query says which records are wanted; zero fields want all.
 type Query struct {
-	After   uint64 // sequence numbers above this one
-	Since   time.Time
+	After   uint64    // sequence numbers above this one
+	Seq     uint64    // this sequence number alone; zero is any
+	Since   time.Time // by the time of taking, see [Record.TakenAt]
 	Until   time.Time
 	Kind    Kind
 	Agent   string
@@ -62,8 +63,9 @@ type Query struct {
 // Matches tells whether q wants r; Limit is not looked at.
 func (q *Query) Matches(r *Record) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
-	inTime := (q.Since.IsZero() || !r.Time.Before(q.Since)) && (q.Until.IsZero() || r.Time.Before(q.Until))
-	return inTime && r.Seq > q.After &&
+	at := r.TakenAt()
+	inTime := (q.Since.IsZero() || !at.Before(q.Since)) && (q.Until.IsZero() || at.Before(q.Until))
+	return inTime && r.Seq > q.After && (q.Seq == 0 || q.Seq == r.Seq) &&
 		is(string(q.Kind), string(r.Kind)) && is(q.Agent, r.Agent) && is(q.Session, r.Session) && is(q.Tool, r.Tool) &&
 		is(q.Verdict, r.Verdict) && is(q.Rule, r.Rule)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/obstat/obstat/internal/keep/memory"
 	"github.com/obstat/obstat/internal/keep/postgres"
 	"github.com/obstat/obstat/internal/keep/sqlite"
+	"github.com/obstat/obstat/internal/keep/tally"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/ledger/logfile"
 )
@@ -45,6 +46,7 @@ type Serving interface {
 	Store
 	docs.Store
 	ledger.Verifier
+	tally.Keeper
 }
 
 // Serve opens the store of a server: a SQLite database as [Open] does, or a

@@ -13,6 +13,7 @@ import (
 
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/keep/docs"
+	"github.com/obstat/obstat/internal/keep/tally"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -34,6 +35,7 @@ var (
 	_ ledger.Trimmer = (*Store)(nil)
 	_ approval.Store = (*Store)(nil)
 	_ docs.Store     = (*Store)(nil)
+	_ tally.Keeper   = (*Store)(nil)
 )
 
 // Append adds records to the chain.

@@ -24,6 +24,7 @@ import (
 
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/keep/docs"
+	"github.com/obstat/obstat/internal/keep/tally"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -31,7 +32,14 @@ import (
 var schema string
 
 // schemaVersion is the version of schema.sql.
-const schemaVersion = 1
+const schemaVersion = 2
+
+// schemaNeeds is the version that a program has to know at least to use the database. It grows only where an older
+// replica would do harm, since replicas of two versions share the database while they are replaced.
+const schemaNeeds = 1
+
+// fromOne are the statements that only a database of version 1 needs: times from the future steer nothing any more.
+const fromOne = "UPDATE obstat_records SET time = " + micros + " * 1000 WHERE time > " + micros + " * 1000"
 
 // Options open a Store; nil means the zero value.
 type Options struct {
@@ -49,7 +57,7 @@ type Store struct {
 	conf *pgx.ConnConfig
 	name string // of this process
 
-	queue chan *job // waits to be written in batches
+	queue *queue // waits to be written in batches
 	hints chan struct{}
 	poke  chan struct{} // gets a value when others are to be told
 	hears atomic.Bool   // the database has notifications
@@ -57,6 +65,9 @@ type Store struct {
 	telling sync.Mutex // held while other replicas are told
 
 	offset atomic.Int64 // nanoseconds that the database's clock is ahead
+
+	failed   atomic.Pointer[error] // of the last batch
+	counting counting
 
 	mu    sync.Mutex
 	chain string // "" until this process has one
@@ -76,12 +87,14 @@ var (
 	_ approval.Clock  = (*Store)(nil)
 	_ approval.Hinter = (*Store)(nil)
 	_ docs.Store      = (*Store)(nil)
+	_ tally.Keeper    = (*Store)(nil)
 )
 
 // Open connects to the database that a URL names, and brings its schema up to
 // date.
 func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
-	s := &Store{queue: make(chan *job, 4*maxBatch), hints: make(chan struct{}, 1), poke: make(chan struct{}, 1), done: make(chan struct{}), name: approval.NewID("replica_")}
+	s := &Store{queue: newQueue(), hints: make(chan struct{}, 1), poke: make(chan struct{}, 1),
+		done: make(chan struct{}), name: approval.NewID("replica_")}
 	if opts != nil {
 		s.opts = *opts
 	}
@@ -111,7 +124,7 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 	}
 	run, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	for _, do := range []func(context.Context){s.write, s.beat, s.send, s.listen} {
+	for _, do := range []func(context.Context){s.write, s.beat, s.send, s.listen, s.count} {
 		s.work.Go(func() { do(run) })
 	}
 	return s, nil
@@ -127,21 +140,25 @@ func unreachable(err error) error {
 	return errors.New("the database cannot be reached: " + why)
 }
 
-// migrate makes the tables. Of several processes that do so at once each finds in
-// the end that all is there.
+// migrate makes the tables, or what a newer version has besides. Every statement finds what is there already, and
+// the version is written last: one that was interrupted is done again, and of several processes that do so at once each
+// finds in the end that all is there.
 func (s *Store) migrate(ctx context.Context) error {
 	return retry(ctx, func() error {
-		version := 0
-		err := s.pool.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM obstat_schema").Scan(&version)
+		version, needs, err := s.schema(ctx)
 		switch {
-		case version == schemaVersion:
-			return nil
-		case version > schemaVersion:
-			return fmt.Errorf("%w (schema %d; this one knows %d)", ledger.ErrNewer, version, schemaVersion)
-		case err != nil && code(err) != "42P01": // there is no such table
+		case err != nil:
 			return err
+		case needs > schemaVersion:
+			return fmt.Errorf("%w (it needs schema %d; this one knows %d)", ledger.ErrNewer, needs, schemaVersion)
+		case version >= schemaVersion:
+			return nil
 		}
-		for text := range strings.SplitSeq(schema, ";\n") {
+		statements := strings.Split(schema, ";\n")
+		if version == 1 {
+			statements = append(statements, fromOne)
+		}
+		for _, text := range statements {
 			if strings.TrimSpace(text) == "" {
 				continue
 			}
@@ -149,9 +166,25 @@ func (s *Store) migrate(ctx context.Context) error {
 				return err
 			}
 		}
-		_, err = s.pool.Exec(ctx, "INSERT INTO obstat_schema (version) VALUES ($1) ON CONFLICT DO NOTHING", schemaVersion)
+		_, err = s.pool.Exec(ctx, "INSERT INTO obstat_schema (version, needs) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+			schemaVersion, schemaNeeds)
 		return err
 	})
+}
+
+// schema returns the version of the database, zero where it has no tables, and the one that it needs. Before version
+// 2 each program needed the version that it knew.
+func (s *Store) schema(ctx context.Context) (version, needs int, err error) {
+	err = s.pool.QueryRow(ctx, "SELECT coalesce(max(version), 0), coalesce(max(needs), 0) FROM obstat_schema").
+		Scan(&version, &needs)
+	switch code(err) {
+	case "42P01": // there is no such table
+		return 0, 0, nil
+	case "42703": // there is no such column
+		err = s.pool.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM obstat_schema").Scan(&version)
+		return version, version, err
+	}
+	return version, needs, err
 }
 
 // code returns the SQLSTATE of an error of the database; "" for any other.
@@ -232,6 +265,14 @@ func (s *Store) beat(ctx context.Context) {
 			_ = s.anchor(ctx)
 		}
 	}
+}
+
+// Failed returns why the last batch could not be written; nil where it was, and before the first.
+func (s *Store) Failed() error {
+	if err := s.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // Hints returns a channel that gets a value when another process may have changed

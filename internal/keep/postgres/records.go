@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/keep/tally"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -35,12 +38,8 @@ func (s *Store) do(ctx context.Context, j *job) error {
 		return ledger.ErrClosed
 	default:
 	}
-	select {
-	case s.queue <- j:
-	case <-s.done:
+	if !s.queue.put(j) {
 		return ledger.ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 	select {
 	case err := <-j.err:
@@ -70,18 +69,21 @@ func newJob(records []*ledger.Record) (*job, error) {
 func (s *Store) write(ctx context.Context) {
 	callers, took := 0, time.Duration(0) // of the batch before, and those that came meanwhile
 	for {
-		var batch []*job
 		select {
 		case <-ctx.Done():
-			s.refuse()
+			for _, j := range s.queue.close() {
+				j.err <- ledger.ErrClosed
+			}
 			return
-		case j := <-s.queue:
-			batch = append(batch, j)
+		case <-s.queue.more:
 		}
-		batch = s.gather(batch, callers, min(took/4, maxGather))
+		batch := s.gather(callers, min(took/4, maxGather))
+		if len(batch) == 0 {
+			continue
+		}
 		began := time.Now()
 		s.commit(batch)
-		callers, took = len(batch)+len(s.queue), time.Since(began)
+		callers, took = len(batch)+s.queue.len(), time.Since(began)
 	}
 }
 
@@ -91,24 +93,16 @@ const maxGather = 2 * time.Millisecond
 // gather takes the queue. Callers that the batch before has just answered often come
 // back at once: where there are several, it waits a part of a commit's time for all of
 // them, so that they share a commit and do not take turns in two halves.
-func (s *Store) gather(batch []*job, callers int, wait time.Duration) []*job {
+func (s *Store) gather(callers int, wait time.Duration) []*job {
+	batch := s.queue.take(nil)
 	var over <-chan time.Time
-	for len(batch) < maxBatch {
-		select {
-		case j := <-s.queue:
-			batch = append(batch, j)
-			continue
-		default:
-		}
-		if len(batch) >= callers {
-			return batch
-		}
+	for len(batch) < min(callers, maxBatch) {
 		if over == nil {
 			over = time.After(wait)
 		}
 		select {
-		case j := <-s.queue:
-			batch = append(batch, j)
+		case <-s.queue.more:
+			batch = s.queue.take(batch)
 		case <-over:
 			return batch
 		}
@@ -116,27 +110,25 @@ func (s *Store) gather(batch []*job, callers int, wait time.Duration) []*job {
 	return batch
 }
 
-// refuse ends the queue when the store is closed.
-func (s *Store) refuse() {
-	for {
-		select {
-		case j := <-s.queue:
-			j.err <- ledger.ErrClosed
-		default:
-			return
-		}
-	}
-}
-
 // writeLimit is how long a batch may take.
 const writeLimit = 10 * time.Second
 
-// commit writes a batch and tells everybody how it went.
+// commit writes a batch and tells everybody how it went. A batch that the database does not take is written job by
+// job: of one that is too long for an index, the others know nothing.
 func (s *Store) commit(batch []*job) {
 	ctx, cancel := context.WithTimeout(context.Background(), writeLimit)
 	defer cancel()
 	exists := map[string]bool{}
 	err := s.put(ctx, batch, exists)
+	if len(batch) > 1 && refused(err) {
+		for _, j := range batch {
+			s.commit([]*job{j})
+		}
+		return
+	}
+	if !refused(err) {
+		s.failed.Store(&err)
+	}
 	for _, j := range batch {
 		switch {
 		case err != nil:
@@ -155,6 +147,13 @@ func (s *Store) commit(batch []*job) {
 	}
 }
 
+// refused tells whether an error is about the data of a batch, not about the state of the database: bad values
+// (22), constraints (23) and limits such as that of an index row (54).
+func refused(err error) bool {
+	c := code(err)
+	return len(c) == 5 && (c[:2] == "22" || c[:2] == "23" || c[:2] == "54")
+}
+
 // put writes a batch in one transaction. A transaction whose end is not known is
 // looked for, and repeated where it was not made. exists gets the requests that
 // were there before.
@@ -167,6 +166,7 @@ func (s *Store) put(ctx context.Context, batch []*job, exists map[string]bool) (
 			clear(exists)
 			if err = s.insert(ctx, chain, batch, sealed, exists); err == nil || lost(err) && s.committed(ctx, chain, head, batch) {
 				s.wrote(chain, head)
+				s.counting.add(chain, batch)
 				return nil
 			}
 		}
@@ -202,21 +202,25 @@ func seal(batch []*job, head *ledger.Head) (out rows) {
 			line := d.Seal(*head)
 			r := j.records[i]
 			*head = ledger.Head{Seq: r.Seq, Hash: r.Hash}
-			out.seqs, out.times = append(out.seqs, int64(r.Seq)), append(out.times, r.Time.UnixNano())
-			out.kinds, out.agents = append(out.kinds, []byte(r.Kind)), append(out.agents, []byte(r.Agent))
-			out.sessions, out.tools = append(out.sessions, []byte(r.Session)), append(out.tools, []byte(r.Tool))
-			out.verdicts, out.rules = append(out.verdicts, []byte(r.Verdict)), append(out.rules, []byte(r.Rule))
+			out.seqs, out.times = append(out.seqs, int64(r.Seq)), append(out.times, r.TakenAt().UnixNano())
+			out.kinds, out.agents = append(out.kinds, indexed(string(r.Kind))), append(out.agents, indexed(r.Agent))
+			out.sessions, out.tools = append(out.sessions, indexed(r.Session)), append(out.tools, indexed(r.Tool))
+			out.verdicts, out.rules = append(out.verdicts, indexed(r.Verdict)), append(out.rules, indexed(r.Rule))
 			out.lines = append(out.lines, line)
 		}
 	}
 	return out
 }
 
+// indexed returns a text as an index has it: an index takes 2,700 bytes, and a record of a machine may name a session
+// of any length. The line has it whole.
+func indexed(text string) []byte { return []byte(tally.Clip(text, 512)) }
+
 // insertBatch writes records and requests: one statement, one way to the database
 // and back, one commit.
 const insertBatch = `WITH records AS (
 		INSERT INTO obstat_records (chain, seq, time, kind, agent, session, tool, verdict, rule, line)
-		SELECT $1, seq, time, kind, agent, session, tool, verdict, rule, line
+		SELECT $1, seq, least(time, ` + micros + ` * 1000), kind, agent, session, tool, verdict, rule, line
 		FROM unnest($2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bytea[], $10::bytea[])
 			AS new (seq, time, kind, agent, session, tool, verdict, rule, line) ORDER BY seq)
 	INSERT INTO obstat_requests (id, state, grouped, version, changed, body)
@@ -270,18 +274,51 @@ func (s *Store) committed(ctx context.Context, chain string, head ledger.Head, b
 	return false
 }
 
+// RecordsQuery turns a query into SQL that selects lines. It has the conditions alone that are asked for, and kind
+// and verdict as literals: a plan for any question reads all records, and a partial index is used where the planner
+// sees the value.
+func RecordsQuery(q *ledger.Query) (string, []any) {
+	where, args := []string{"TRUE"}, []any(nil)
+	add := func(condition string, arg any) {
+		args = append(args, arg)
+		where = append(where, condition+" $"+strconv.Itoa(len(args)))
+	}
+	if q.After > 0 {
+		add("seq >", int64(q.After))
+	}
+	if q.Seq > 0 {
+		where = append(where, "chain IN (SELECT name FROM obstat_chains)")
+		add("seq =", int64(q.Seq))
+	}
+	if !q.Since.IsZero() {
+		add("time >=", q.Since.UnixNano())
+	}
+	if !q.Until.IsZero() {
+		add("time <", q.Until.UnixNano())
+	}
+	for _, c := range [][2]string{{"agent", q.Agent}, {"session", q.Session}, {"tool", q.Tool}, {"rule", q.Rule}} {
+		if c[1] != "" {
+			add(c[0]+" =", indexed(c[1]))
+		}
+	}
+	for _, c := range [][2]string{{"kind", string(q.Kind)}, {"verdict", q.Verdict}} {
+		if c[1] != "" {
+			where = append(where, fmt.Sprintf("%s = '\\x%x'::bytea", c[0], indexed(c[1])))
+		}
+	}
+	end := " ORDER BY n"
+	if q.Limit > 0 {
+		args = append(args, q.Limit)
+		end = " ORDER BY n DESC LIMIT $" + strconv.Itoa(len(args))
+	}
+	return "SELECT line FROM obstat_records WHERE " + strings.Join(where, " AND ") + end, args
+}
+
 // Records yields the records of all chains that q asks for.
 func (s *Store) Records(ctx context.Context, q ledger.Query) iter.Seq2[*ledger.Record, error] {
 	return func(yield func(*ledger.Record, error) bool) {
-		end := " ORDER BY n"
-		args := []any{int64(q.After), nanos(q.Since), nanos(q.Until), []byte(q.Kind), []byte(q.Agent), []byte(q.Session), []byte(q.Tool), []byte(q.Verdict), []byte(q.Rule)}
-		if q.Limit > 0 {
-			end = " ORDER BY n DESC LIMIT $10"
-			args = append(args, q.Limit)
-		}
-		rows, err := s.pool.Query(ctx, `SELECT line FROM obstat_records WHERE seq > $1 AND ($2::bigint = 0 OR time >= $2) AND ($3::bigint = 0 OR time < $3) AND
-			($4 = ''::bytea OR kind = $4) AND ($5 = ''::bytea OR agent = $5) AND ($6 = ''::bytea OR session = $6) AND ($7 = ''::bytea OR tool = $7) AND
-			($8 = ''::bytea OR verdict = $8) AND ($9 = ''::bytea OR rule = $9)`+end, args...)
+		text, args := RecordsQuery(&q)
+		rows, err := s.pool.Query(ctx, text, args...)
 		if err != nil {
 			yield(nil, err)
 			return

@@ -3,6 +3,10 @@
 
 CREATE TABLE IF NOT EXISTS obstat_schema (version INT PRIMARY KEY);
 
+-- The version that a program has to know at least to use the database: replicas of two versions run side by side
+-- while they are replaced.
+ALTER TABLE obstat_schema ADD COLUMN IF NOT EXISTS needs INT NOT NULL DEFAULT 0;
+
 CREATE TABLE IF NOT EXISTS obstat_chains ( -- one for each replica, anchored in the others'
     name  TEXT PRIMARY KEY,
     owner TEXT   NOT NULL,
@@ -13,7 +17,7 @@ CREATE TABLE IF NOT EXISTS obstat_records (
     chain   TEXT   NOT NULL,
     seq     BIGINT NOT NULL,
     n       BIGSERIAL, -- about the order in which they came
-    time    BIGINT NOT NULL, -- nanoseconds since 1970
+    time    BIGINT NOT NULL, -- nanoseconds since 1970; when it was taken, at most the database's time
     kind    BYTEA  NOT NULL,
     agent   BYTEA  NOT NULL,
     session BYTEA  NOT NULL,
@@ -26,6 +30,38 @@ CREATE TABLE IF NOT EXISTS obstat_records (
 CREATE INDEX IF NOT EXISTS obstat_records_n ON obstat_records (n);
 CREATE INDEX IF NOT EXISTS obstat_records_time ON obstat_records (time);
 CREATE INDEX IF NOT EXISTS obstat_records_session ON obstat_records (session, n);
+CREATE INDEX IF NOT EXISTS obstat_records_agent ON obstat_records (agent, n);
+CREATE INDEX IF NOT EXISTS obstat_records_tool ON obstat_records (tool, n);
+CREATE INDEX IF NOT EXISTS obstat_records_rule ON obstat_records (rule, n);
+-- Most records are decisions that allow: the last of them are found without an index.
+CREATE INDEX IF NOT EXISTS obstat_records_verdict ON obstat_records (verdict, n) WHERE verdict <> 'allow'::bytea;
+CREATE INDEX IF NOT EXISTS obstat_records_kind ON obstat_records (kind, n) WHERE kind <> 'decision'::bytea;
+
+CREATE TABLE IF NOT EXISTS obstat_counted ( -- how far each chain is counted
+    chain TEXT PRIMARY KEY,
+    seq   BIGINT NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS obstat_counts ( -- of records, by the hour; see package tally. Replicas share no row
+    hour  BIGINT NOT NULL,
+    chain TEXT   NOT NULL,
+    dim   TEXT   NOT NULL,
+    name  BYTEA  NOT NULL,
+    what  BYTEA  NOT NULL,
+    n     BIGINT NOT NULL,
+    PRIMARY KEY (hour, chain, dim, name, what)
+);
+
+CREATE TABLE IF NOT EXISTS obstat_calls ( -- distinct calls of a day
+    day    BIGINT NOT NULL,
+    chain  TEXT   NOT NULL,
+    digest TEXT   NOT NULL,
+    n      BIGINT NOT NULL,
+    asked  BIGINT NOT NULL,
+    denied BIGINT NOT NULL,
+    seq    BIGINT NOT NULL, -- the last record of it
+    PRIMARY KEY (day, chain, digest)
+);
 
 CREATE TABLE IF NOT EXISTS obstat_requests (
     id      BYTEA  PRIMARY KEY,

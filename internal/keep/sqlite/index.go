@@ -25,7 +25,8 @@ const (
 // Append writes records to the ledger file. Queries find them there: see
 // catchUp.
 func (s *Store) Append(ctx context.Context, records ...*ledger.Record) error {
-	if err := s.log.Append(ctx, records...); err != nil || len(records) == 0 {
+	err := s.log.Append(ctx, records...)
+	if s.failed.Store(&err); err != nil || len(records) == 0 {
 		return err
 	}
 	if records[len(records)-1].Offset-s.indexed.Load() > behind && s.indexing.TryLock() {
@@ -33,6 +34,14 @@ func (s *Store) Append(ctx context.Context, records ...*ledger.Record) error {
 			defer s.indexing.Unlock()
 			_ = s.catchUpNow(context.Background()) // the next query returns the error
 		})
+	}
+	return nil
+}
+
+// Failed returns why the last append failed; nil where it succeeded, and before the first.
+func (s *Store) Failed() error {
+	if err := s.failed.Load(); err != nil {
+		return *err
 	}
 	return nil
 }
@@ -106,7 +115,7 @@ func (p *pass) stretch(ctx context.Context) (more bool, err error) {
 		// Retention takes records out of the file; another file may be in place.
 		if !p.view.Ends(p.fed, p.at) {
 			p.fed, p.at = ledger.Head{}, 0
-			if _, err := tx.Exec("DELETE FROM records"); err != nil {
+			if _, err := tx.Exec("DELETE FROM records; DELETE FROM counts; DELETE FROM calls"); err != nil {
 				return err
 			}
 		}
@@ -127,7 +136,9 @@ func (p *pass) stretch(ctx context.Context) (more bool, err error) {
 func (p *pass) insert(tx *sql.Tx) (more bool, err error) {
 	rows := &rowWriter{tx: tx}
 	defer rows.close()
-	from := p.at
+	from, now := p.at, time.Now()
+	counts := &p.s.tally
+	counts.Flush() // of a transaction that failed
 	var r ledger.Record
 	for l, err := range p.view.Lines(p.at) {
 		if err != nil {
@@ -143,7 +154,10 @@ func (p *pass) insert(tx *sql.Tx) (more bool, err error) {
 		case err != nil:
 			continue // no record: verifying the file tells
 		}
-		if err := rows.add(int64(r.Seq), r.Time.UnixNano(), string(r.Kind), r.Agent, r.Session, r.Tool, r.Verdict, r.Rule, l.Offset); err != nil {
+		taken := takenAt(&r, l.Text)
+		count(counts, &r, l.Text, taken, now)
+		if err := rows.add(int64(r.Seq), taken.UnixNano(), string(r.Kind), r.Agent, r.Session, r.Tool, r.Verdict, r.Rule,
+			l.Offset); err != nil {
 			return false, err
 		}
 		p.fed = ledger.Head{Seq: r.Seq, Hash: r.Hash}
@@ -156,7 +170,22 @@ func (p *pass) insert(tx *sql.Tx) (more bool, err error) {
 			break
 		}
 	}
-	return more, rows.flush()
+	if err := rows.flush(); err != nil {
+		return false, err
+	}
+	return more, keepCounts(tx, counts)
+}
+
+// takenAt returns when a line's record was taken: only a machine's record has a time besides its own.
+func takenAt(r *ledger.Record, line []byte) time.Time {
+	if !bytes.Contains(line, []byte(`"spool":`)) {
+		return r.Time
+	}
+	whole, err := ledger.Decode(line)
+	if err != nil {
+		return r.Time
+	}
+	return whole.TakenAt()
 }
 
 // A rowWriter inserts rows of the index, several with each statement: a statement costs
@@ -270,6 +299,7 @@ func (s *Store) verifyIndex(ctx context.Context) error {
 		if err := rows.Scan(&row); err != nil {
 			return err
 		}
+		r.Time = takenAt(&r, l.Text)
 		if want = columns(want[:0], &r, l.Offset); !bytes.Equal(row, want) {
 			return &ledger.Break{Seq: r.Seq, What: "edited", Msg: fmt.Sprintf("the index in %s does not say what the record says; without that file it is made anew", s.path)}
 		}

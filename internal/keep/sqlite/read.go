@@ -36,7 +36,7 @@ func (s *Store) Records(ctx context.Context, q ledger.Query) iter.Seq2[*ledger.R
 			return
 		}
 		defer v.Close()
-		query, args := where(&q)
+		query, args := RecordsQuery(&q)
 		rows, err := s.read.QueryContext(ctx, query, args...)
 		if err != nil {
 			yield(nil, err)
@@ -77,11 +77,14 @@ func read(rows *sql.Rows, v *logfile.View) (*ledger.Record, error) {
 	return r, err
 }
 
-// where turns a Query into SQL that selects offsets.
-func where(q *ledger.Query) (string, []any) {
+// RecordsQuery turns a query into SQL that selects offsets.
+func RecordsQuery(q *ledger.Query) (string, []any) {
 	conds, args := []string{"seq > ?"}, []any{int64(q.After)}
 	add := func(cond string, arg any) {
 		conds, args = append(conds, cond), append(args, arg)
+	}
+	if q.Seq > 0 {
+		add("seq = ?", int64(q.Seq))
 	}
 	if !q.Since.IsZero() {
 		add("time >= ?", q.Since.UnixNano())

@@ -3,7 +3,7 @@
 
 CREATE TABLE records (
     seq     INTEGER PRIMARY KEY,
-    time    INTEGER NOT NULL, -- nanoseconds since 1970, UTC
+    time    INTEGER NOT NULL, -- nanoseconds since 1970, UTC; of a machine's record, when it was taken
     kind    TEXT    NOT NULL,
     agent   TEXT    NOT NULL,
     session TEXT    NOT NULL,
@@ -14,6 +14,30 @@ CREATE TABLE records (
 ) STRICT;
 CREATE INDEX records_session ON records (session, seq);
 CREATE INDEX records_time ON records (time);
+CREATE INDEX records_kind ON records (kind, seq);
+CREATE INDEX records_agent ON records (agent, seq);
+CREATE INDEX records_tool ON records (tool, seq);
+CREATE INDEX records_verdict ON records (verdict, seq);
+CREATE INDEX records_rule ON records (rule, seq);
+
+CREATE TABLE counts ( -- of records, by the hour; see package tally
+    hour INTEGER NOT NULL,
+    dim  TEXT    NOT NULL,
+    name TEXT    NOT NULL,
+    what TEXT    NOT NULL,
+    n    INTEGER NOT NULL,
+    PRIMARY KEY (hour, dim, name, what)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE calls ( -- distinct calls of a day
+    day    INTEGER NOT NULL,
+    digest TEXT    NOT NULL,
+    n      INTEGER NOT NULL,
+    asked  INTEGER NOT NULL,
+    denied INTEGER NOT NULL,
+    seq    INTEGER NOT NULL, -- the last record of it
+    PRIMARY KEY (day, digest)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE requests (
     id      TEXT PRIMARY KEY,

@@ -27,6 +27,7 @@ import (
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/keep/docs"
 	"github.com/obstat/obstat/internal/keep/statedir"
+	"github.com/obstat/obstat/internal/keep/tally"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/ledger/logfile"
 )
@@ -54,6 +55,8 @@ type Store struct {
 	indexing   sync.Mutex   // held while the index is brought up to date
 	background sync.WaitGroup
 	once       sync.Once
+	tally      tally.Counts // guarded by mu
+	failed     atomic.Pointer[error]
 }
 
 var (
@@ -62,6 +65,7 @@ var (
 	_ ledger.Verifier = (*Store)(nil)
 	_ approval.Store  = (*Store)(nil)
 	_ docs.Store      = (*Store)(nil)
+	_ tally.Keeper    = (*Store)(nil)
 )
 
 // DefaultPath returns where the database is in the user's state directory.
@@ -209,7 +213,22 @@ func open(path string, conns int, sync string) (*sql.DB, error) {
 }
 
 // schemaVersion is the version of schema.sql, kept as the database's user_version.
-const schemaVersion = 3
+const schemaVersion = 4
+
+// migrations bring a database of an earlier version to the next one, each in one transaction with its number. The
+// index and the counts are made anew from the ledger by the first query.
+var migrations = map[int]string{
+	3: `DELETE FROM records; UPDATE fed SET seq = 0, hash = x'', at = 0;
+CREATE INDEX records_kind ON records (kind, seq);
+CREATE INDEX records_agent ON records (agent, seq);
+CREATE INDEX records_tool ON records (tool, seq);
+CREATE INDEX records_verdict ON records (verdict, seq);
+CREATE INDEX records_rule ON records (rule, seq);
+CREATE TABLE counts (hour INTEGER NOT NULL, dim TEXT NOT NULL, name TEXT NOT NULL, what TEXT NOT NULL,
+	n INTEGER NOT NULL, PRIMARY KEY (hour, dim, name, what)) STRICT, WITHOUT ROWID;
+CREATE TABLE calls (day INTEGER NOT NULL, digest TEXT NOT NULL, n INTEGER NOT NULL, asked INTEGER NOT NULL,
+	denied INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (day, digest)) STRICT, WITHOUT ROWID;`,
+}
 
 // migrate checks that the database is ours and of this version, and gives an empty one
 // the schema. Of several processes that do so at once one wins, and the others find
@@ -228,6 +247,8 @@ func (s *Store) migrate(ctx context.Context) error {
 			return nil
 		case version > schemaVersion:
 			return fmt.Errorf("%w (schema %d; this one knows %d)", ledger.ErrNewer, version, schemaVersion)
+		case tables > 0 && migrations[version] != "":
+			return upgrade(ctx, tx, version)
 		case tables > 0:
 			return fmt.Errorf("it is of an obstat before the first release (schema %d): move it away, "+
 				"and it is made anew from the ledger", version)
@@ -235,6 +256,16 @@ func (s *Store) migrate(ctx context.Context) error {
 		_, err = tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, schemaVersion))
 		return err
 	}))
+}
+
+// upgrade brings a database to this version, step by step.
+func upgrade(ctx context.Context, tx *sql.Tx, version int) error {
+	for ; version < schemaVersion; version++ {
+		if _, err := tx.ExecContext(ctx, migrations[version]+fmt.Sprintf("PRAGMA user_version = %d", version+1)); err != nil {
+			return fmt.Errorf("the database could not be brought from schema %d to %d: %w", version, version+1, err)
+		}
+	}
+	return nil
 }
 
 // notOurs tells a file that is no database from a database that cannot be read

@@ -12,6 +12,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/keep/docs"
+	"github.com/obstat/obstat/internal/keep/tally"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -21,6 +22,7 @@ type Store interface {
 	ledger.Trimmer
 	approval.Store
 	docs.Store
+	tally.Keeper
 }
 
 // Run runs the suite. open returns a new, empty store; reopen, if not nil,
@@ -31,6 +33,8 @@ func Run(t *testing.T, open func(t *testing.T) Store, reopen func(t *testing.T, 
 		"requests": testRequests, "answers race": testAnswerRace, "grants": testGrants, "case matters": testCase, "order": testOrder,
 		"strange text": testStrange, "spent": testSpent, "uses race": testUseRace, "brokers race": testBrokerRace, "expiry": testExpiry,
 		"large": testLarge, "requests in order": testRequestOrder, "changes": testChanges, "versions": testVersions, "claims": testClaims, "docs": testDocs,
+		"counts": testCounts, "frequent calls": testFrequent, "times of others": testTaken, "one number": testSeq,
+		"long names": testLongNames,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}

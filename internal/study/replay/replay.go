@@ -74,18 +74,38 @@ func Run(records iter.Seq2[*ledger.Record, error], pol, was *obstat.Policy) (*Re
 		if err != nil {
 			return nil, err
 		}
-		out.add(r, pol, seen)
+		out.add(r, 1, pol, seen)
 	}
 	return out, nil
 }
 
-func (rep *Report) add(r *ledger.Record, pol *obstat.Policy, seen map[string]int) {
+// A Counted is a record of a call that was made so often.
+type Counted struct {
+	Record *ledger.Record
+	N      int
+}
+
+// RunCounted is [Run] for distinct calls, each with the record of one time that it was made.
+func RunCounted(calls []Counted, pol, was *obstat.Policy) *Report {
+	out := &Report{V: 1, Policy: pol.Digest(), Flipped: map[string]int{}, Flips: []Flip{}, was: was}
+	seen := map[string]int{}
+	for _, c := range calls {
+		r := c.Record
+		if r.Kind == ledger.Ask {
+			r = decisionOf(r, obstat.Ask)
+		}
+		out.add(r, c.N, pol, seen)
+	}
+	return out
+}
+
+func (rep *Report) add(r *ledger.Record, n int, pol *obstat.Policy, seen map[string]int) {
 	call, more, err := r.Replayable()
 	if err != nil {
-		rep.Unreadable++
+		rep.Unreadable += n
 		return
 	}
-	rep.Calls++
+	rep.Calls += n
 	partial := more.Partial
 	var world obstat.World = r.World
 	if r.World == nil {
@@ -95,30 +115,30 @@ func (rep *Report) add(r *ledger.Record, pol *obstat.Policy, seen map[string]int
 		}
 	}
 	if partial != "" {
-		rep.Inexact++
+		rep.Inexact += n
 	}
 	d := pol.Decide(call, world)
-	f := Flip{Seq: r.Seq, Time: r.Time, Count: 1, Call: call, Was: more.Said, Came: r.Verdict, WasRule: r.Rule,
+	f := Flip{Seq: r.Seq, Time: r.Time, Count: n, Call: call, Was: more.Said, Came: r.Verdict, WasRule: r.Rule,
 		WasPos: r.Pos,
 		Now:    d.Verdict, Part: d.Part, Partial: partial}
 	if rep.was != nil {
 		f.before(rep.was.Decide(call, world))
 	}
 	if d.Verdict == f.Was {
-		rep.Same++
+		rep.Same += n
 		return
 	}
 	if r.Policy == rep.Policy && partial == "" && rep.was == nil {
-		rep.Drifted++
+		rep.Drifted += n
 	}
 	f.Reason = d.Reason()
 	if d.Rule != nil {
 		f.Rule, f.Pos = d.Rule.String(), d.Rule.Pos
 	}
-	rep.Flipped[f.Way()]++
+	rep.Flipped[f.Way()] += n
 	key := call.Tool + "\x00" + string(call.Input) + "\x00" + f.Way() + "\x00" + f.Reason
 	if i, ok := seen[key]; ok {
-		f.Count = rep.Flips[i].Count + 1
+		f.Count += rep.Flips[i].Count
 		rep.Flips[i] = f
 		return
 	}
@@ -170,6 +190,29 @@ type Kind struct {
 	Verdicts map[string]int `json:"verdicts"`
 	Outcomes map[string]int `json:"outcomes,omitempty"` // ran, failed, not run; as far as agents tell
 }
+
+// AddTool counts n calls of a tool with a verdict under its kind, or what became of them; see [Kinds].
+func (k Kinds) AddTool(tool, verdict string, n int, outcome bool) {
+	of := kindOf(k, tool)
+	if outcome {
+		of.Outcomes[verdict] += n
+		return
+	}
+	of.N += n
+	of.Verdicts[verdict] += n
+}
+
+// Kinds are counts by the kind of tools.
+type Kinds map[string]*Kind
+
+// Top returns the most used kinds.
+func (k Kinds) Top(n int) []Kind { return byUse(k, n) }
+
+// Top returns the n largest counts.
+func Top(counts map[string]int, n int) []Count { return most(counts, n) }
+
+// FindUnused fills in which rules of a program decided nothing.
+func (s *Stats) FindUnused(p *obstat.Program, used map[string]int) { s.unused(p, used) }
 
 // kindOf returns the counts of a tool's kind.
 func kindOf(all map[string]*Kind, tool string) *Kind {
