@@ -16,6 +16,7 @@
 # make mutate  changes packages in small ways, and prints the changes that no test notices
 # make record-codex  asks the real codex again about generated rules and commands
 # make record-gemini asks the policy engine of the real Gemini CLI again, in the package's directory GEMINI
+# make bench-records RECORDS of decisions in SQLite and PostgreSQL, and how long the pages of the console take then
 # make test-agents   the real agents from npm, with obstat's hook and a scripted model
 
 GO       ?= go
@@ -92,6 +93,12 @@ fuzz: setup
 
 bench:
 	cd lab/bench && $(GO) run . $(BENCHARGS)
+
+RECORDS ?= 1000000
+.PHONY: bench-records
+bench-records:
+	$(GO) test -count=1 -timeout 2h -v ./internal/face/console -run TestManyRecords -args -records $(RECORDS)
+	$(GO) test -count=1 -timeout 2h -v ./internal/face/console -run TestManyRecords -args -records $(RECORDS) -postgres
 
 # Without cgo, since agents start it for every call: it starts faster.
 build:

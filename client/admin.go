@@ -120,14 +120,17 @@ type Witness struct {
 
 // A PolicyDiff compares a version with the policy in force.
 type PolicyDiff struct {
-	From    int            `json:"from"`
-	To      int            `json:"to"`
-	Same    bool           `json:"same"`          // equal digests: they decide alike
-	Witness []Witness      `json:"witness"`       // looser ones first
-	Cut     bool           `json:"cut,omitempty"` // the search was ended early: there may be more
-	Calls   int            `json:"calls"`         // of the last days, decided again
-	Flipped map[string]int `json:"flipped"`
-	Flips   []Flip         `json:"flips"`
+	From    int       `json:"from"`
+	To      int       `json:"to"`
+	Same    bool      `json:"same"`          // equal digests: they decide alike
+	Witness []Witness `json:"witness"`       // looser ones first
+	Cut     bool      `json:"cut,omitempty"` // the search was ended early: there may be more
+	Calls   int       `json:"calls"`         // of the last days, decided again
+	// Distinct is how many distinct calls those are: the most frequent ones. Of is how many calls there were.
+	Distinct int            `json:"distinct,omitempty"`
+	Of       int            `json:"of,omitempty"`
+	Flipped  map[string]int `json:"flipped"`
+	Flips    []Flip         `json:"flips"`
 }
 
 // Looser returns the witnesses of calls that the version lets through and the policy in force does
@@ -247,4 +250,37 @@ type Place struct {
 // not the token's to send, the [Place].
 type Records struct {
 	Lines []string `json:"lines"`
+}
+
+// A Session is a person's login with a browser.
+type Session struct {
+	ID      string    `json:"id"`
+	Person  string    `json:"person"`
+	Roles   []string  `json:"roles,omitempty"`
+	Login   string    `json:"login,omitempty"` // the identity that it began with
+	Expires time.Time `json:"expires"`
+}
+
+// Sessions are the logins that are open.
+type Sessions struct {
+	Sessions []Session `json:"sessions"`
+}
+
+// Ended says how many logins were ended.
+type Ended struct {
+	Sessions int `json:"sessions"`
+}
+
+// A Notification is a message about requests that wait, which could not be delivered.
+type Notification struct {
+	To       string    `json:"to"`
+	Requests []string  `json:"requests"`
+	Error    string    `json:"error"`
+	Time     time.Time `json:"time"`
+	Until    time.Time `json:"until"` // it is listed until then
+}
+
+// Undelivered are the notifications that could not be delivered.
+type Undelivered struct {
+	Notifications []Notification `json:"notifications"`
 }

@@ -28,6 +28,11 @@ func (p *passage) ask(ctx context.Context, d obstat.Decision) (obstat.Decision, 
 		p.request = req
 		return p.wait(ctx, d, req), nil
 	}
+	if p.terms.Same != nil {
+		if same := p.terms.Same(ctx, req); same != nil {
+			return d, same
+		}
+	}
 	if err := p.put(ctx, req); err != nil {
 		return d.Refuse(fault("nobody could be asked: " + err.Error())), nil
 	}

@@ -35,6 +35,9 @@ type Terms struct {
 	// place, that is pending or was approved and not used: for askers that may go
 	// away before the answer comes, and come back.
 	TakeUp bool
+	// Same returns a request that waits for the same call already, which is taken up in
+	// place of the one that would be put; nil, and a nil Same, put it.
+	Same func(ctx context.Context, r *approval.Request) *approval.Request
 	// Request is the ID of the request that an ask becomes; "" makes one. A call
 	// whose request exists is denied.
 	Request string

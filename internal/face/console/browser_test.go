@@ -4,6 +4,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -159,7 +161,24 @@ func (s *site) waitFor(id string, state approval.State) *approval.Request {
 	}
 }
 
-func card(id, sel string) string { return "#" + id + " " + sel }
+// card selects within the pane of a request.
+func card(id, sel string) string { return `#pane [data-id="` + id + `"] ` + sel }
+
+// look opens the pane of a request.
+func (p *tab) look(id string) {
+	p.t.Helper()
+	p.see(fmt.Sprintf("document.getElementById('row-%s')", id))
+	p.do(chromedp.Click("#row-"+id+" .text"), chromedp.WaitVisible(card(id, "header")))
+}
+
+// answer presses a button of a request's pane, and sends the answer at once.
+func (p *tab) answer(id, button string) {
+	p.t.Helper()
+	p.look(id)
+	p.do(chromedp.Click(card(id, "button[value="+button+"]")))
+	p.see("!document.querySelector('#toast').hidden")
+	p.do(chromedp.KeyEvent("y"))
+}
 
 // TestBrowser: people answer in a real browser.
 func TestBrowser(t *testing.T) {
@@ -171,7 +190,7 @@ func TestBrowser(t *testing.T) {
 		id := s.run("npm test").Request.ID
 		ann.sees("npm test") // without a reload
 		ann.see(`document.title.startsWith("(1) ")`)
-		ann.do(chromedp.Click(card(id, "button[value=once]")))
+		ann.answer(id, "once")
 		s.waitFor(id, approval.Approved)
 		ann.sees("Nothing stands in the way")
 	})
@@ -179,49 +198,27 @@ func TestBrowser(t *testing.T) {
 		s := open(t)
 		ann := s.tab(browser, "ann", "dev")
 		id := s.run("git push --force").Request.ID
-		ann.sees("git push --force")
-		ann.do(chromedp.SendKeys(card(id, ".words"), "not on a Friday"), chromedp.Click(card(id, "button[value=deny]")))
-		if r := s.waitFor(id, approval.Refused); r.Answers[0].Words != "not on a Friday" {
+		ann.look(id)
+		ann.do(chromedp.SendKeys(card(id, ".words"), "not on a Friday"))
+		ann.do(chromedp.Click(card(id, "button[value=deny]")))
+		if r := s.waitFor(id, approval.Refused); r.Answers[0].Words != "not on a Friday" { // by itself, after five seconds
 			t.Errorf("%+v", r.Answers)
 		}
 	})
-	t.Run("keys", func(t *testing.T) {
-		s := open(t)
-		first, second := s.run("make").Request.ID, s.run("git push").Request.ID
-		ann := s.tab(browser, "ann", "dev")
-		ann.do(chromedp.KeyEvent("j"))
-		ann.see(fmt.Sprintf("document.activeElement.id == %q", first))
-		ann.do(chromedp.KeyEvent("d"))
-		s.waitFor(first, approval.Refused)
-		ann.see(fmt.Sprintf("document.activeElement.id == %q && !document.getElementById(%q)", second, first)) // the next one, without a key
-		ann.do(chromedp.KeyEvent("a"))
-		s.waitFor(second, approval.Approved)
-	})
+	t.Run("keys", func(t *testing.T) { fifty(t, browser) })
+	t.Run("take back", func(t *testing.T) { takeBack(t, browser) })
 	t.Run("always with an edited rule", func(t *testing.T) { alwaysEdited(t, browser) })
-	t.Run("a group", func(t *testing.T) {
-		s := open(t)
-		ann := s.tab(browser, "ann", "dev")
-		var ids []string
-		for _, branch := range []string{"a", "b", "c"} {
-			ids = append(ids, s.run("git push origin "+branch).Request.ID)
-		}
-		ann.sees("3 similar requests")
-		ann.picture("group")
-		ann.do(chromedp.Click(".group button[value=once]"))
-		for _, id := range ids {
-			s.waitFor(id, approval.Approved)
-		}
-		ann.sees("Nothing stands in the way")
-	})
+	t.Run("a group", func(t *testing.T) { similar(t, browser) })
+	t.Run("several", func(t *testing.T) { selected(t, browser) })
 	t.Run("two browsers race", func(t *testing.T) { race(t, browser) })
+	t.Run("looking", func(t *testing.T) { looking(t, browser) })
 	t.Run("reload during a request", func(t *testing.T) {
 		s := open(t)
 		ann := s.tab(browser, "ann", "dev")
 		id := s.run("make").Request.ID
 		ann.sees("make")
 		ann.do(chromedp.Reload())
-		ann.see(fmt.Sprintf("!!document.getElementById(%q)", id))
-		ann.do(chromedp.Click(card(id, "button[value=once]")))
+		ann.answer(id, "once")
 		s.waitFor(id, approval.Approved)
 		ann.goes("make")
 	})
@@ -229,31 +226,175 @@ func TestBrowser(t *testing.T) {
 		s := open(t)
 		ann := s.tab(browser, "ann", "dev")
 		id := s.run("make").Request.ID
-		ann.sees("make")
+		ann.look(id)
 		ann.do(chromedp.SendKeys(card(id, ".words"), "wait a"))
 		s.run("npm ci")
 		ann.sees("npm ci")
 		ann.do(chromedp.SendKeys(card(id, ".words"), " moment"))
 		ann.see(fmt.Sprintf("document.querySelector(%q).value == 'wait a moment'", card(id, ".words")))
+		_, err := s.store.Request(t.Context(), id)
+		must(t, err)
+		bob := s.tab(browser, "bob", "dev")
+		bob.answer(id, "deny")
+		s.waitFor(id, approval.Refused)
+		ann.sees("Bob denied it") // the words are there, and so is the focus
+		ann.see(fmt.Sprintf("document.activeElement == document.querySelector(%[1]q) && document.activeElement.value == 'wait a moment'", card(id, ".words")))
 	})
 	t.Run("a call through the MCP gateway", func(t *testing.T) { mcpCall(t, browser) })
 	t.Run("a policy with an error at line 3", func(t *testing.T) { policyError(t, browser) })
 	t.Run("put in force", func(t *testing.T) { putInForce(t, browser) })
 	t.Run("phone and dark", func(t *testing.T) { phone(t, browser) })
 	t.Run("pages", func(t *testing.T) { pages(t, browser) })
+	t.Run("from a chat", func(t *testing.T) { fromChat(t, browser) })
+}
+
+// fifty: of 500 requests that wait, few rows are in the page, an event brings little, and fifty are answered by
+// the keyboard alone, with the focus where it was.
+func fifty(t *testing.T, browser context.Context) {
+	s := open(t)
+	var ids []string
+	for i := range 500 {
+		ids = append(ids, s.run(fmt.Sprintf("make target-%03d --in /src/%d", i, i*7)).Request.ID)
+	}
+	ann := s.tab(browser, "ann", "dev")
+	ann.see("document.querySelectorAll('.row.group').length == 1")
+	ann.do(chromedp.KeyEvent("f")) // they are similar: each on its own
+	ann.see("document.querySelector('#tally').textContent.startsWith('500 wait') && document.querySelectorAll('.row').length <= 60")
+	ann.picture("inbox-500")
+	ann.eval(`performance.clearResourceTimings()`)
+	late := s.run("npm run late").Request.ID
+	ann.see(`document.querySelector('#tally').textContent.startsWith('501 wait')`)
+	bytes, err := chromedp.Run(ann.ctx, chromedp.Evaluate[int](`performance.getEntriesByType("resource").reduce((n, e) => n + e.transferSize, 0)`))
+	must(t, err)
+	if bytes > 60_000 || bytes == 0 {
+		t.Errorf("an event brings %d bytes", bytes)
+	}
+	for i := range 50 {
+		key := []string{"a", "d"}[i%2]
+		if i == 0 {
+			ann.look(ids[0])
+		}
+		ann.see(fmt.Sprintf("document.querySelector('#scroll').getAttribute('aria-activedescendant') == 'row-%s'", ids[i]))
+		ann.do(chromedp.KeyEvent(key))
+		ann.see(fmt.Sprintf("document.querySelector('#scroll').getAttribute('aria-activedescendant') != 'row-%s' && document.activeElement.id == 'scroll'", ids[i]))
+	}
+	for i := range 50 {
+		s.waitFor(ids[i], []approval.State{approval.Approved, approval.Refused}[i%2])
+	}
+	ann.see(`document.querySelector('#tally').textContent.startsWith('451 wait') && document.querySelectorAll('.row').length <= 60`)
+	ann.do(chromedp.SendKeys("#find", "late"))
+	ann.see(fmt.Sprintf("document.querySelectorAll('.row').length == 1 && document.getElementById('row-%s')", late))
+	ann.do(chromedp.KeyEvent("\x1b"))
+	ann.see("document.activeElement.id == 'scroll'")
+}
+
+// takeBack: an answer can be taken back for five seconds, and sent before they are over.
+func takeBack(t *testing.T, browser context.Context) {
+	s := open(t)
+	ann := s.tab(browser, "ann", "dev")
+	id := s.run("git push").Request.ID
+	ann.look(id)
+	ann.do(chromedp.KeyEvent("a"))
+	ann.see("!document.querySelector('#toast').hidden")
+	ann.picture("take-back")
+	ann.do(chromedp.KeyEvent("z"))
+	ann.see("document.querySelector('#toast').hidden")
+	held, err := s.store.Docs(t.Context(), "held")
+	must(t, err)
+	if r := s.state(id); r.State != approval.Pending || len(held) != 0 {
+		t.Fatalf("%s, and %d answers are held", r.State, len(held))
+	}
+	ann.look(id)
+	ann.do(chromedp.KeyEvent("d"))
+	ann.see("!document.querySelector('#toast').hidden")
+	ann.do(chromedp.KeyEvent("y"))
+	s.waitFor(id, approval.Refused)
+}
+
+// similar: a group is one line that says what differs, and is answered as one.
+func similar(t *testing.T, browser context.Context) {
+	s := open(t)
+	ann := s.tab(browser, "ann", "dev")
+	var ids []string
+	for _, branch := range []string{"a", "b", "c"} {
+		ids = append(ids, s.run("git push origin "+branch).Request.ID)
+	}
+	ann.see("document.querySelectorAll('.row').length == 1 && document.querySelector('.row.group em').textContent == '{a, b, c}'")
+	ann.do(chromedp.Click(".row.group .text"))
+	ann.sees("3 similar requests")
+	ann.picture("group")
+	ann.do(chromedp.KeyEvent("o"))
+	ann.see("document.querySelectorAll('.row').length == 4")
+	ann.do(chromedp.KeyEvent("o"))
+	ann.see("document.querySelectorAll('.row').length == 1")
+	ann.eval("window.confirm = () => true")
+	ann.do(chromedp.Click("#pane button[value=once]"), chromedp.KeyEvent("y"))
+	for _, id := range ids {
+		s.waitFor(id, approval.Approved)
+	}
+	ann.sees("Nothing stands in the way")
+}
+
+// selected: some rows are chosen and answered together.
+func selected(t *testing.T, browser context.Context) {
+	s := open(t)
+	ann := s.tab(browser, "ann", "dev")
+	first, second, third := s.run("make one").Request.ID, s.run("npm ci").Request.ID, s.run("cargo build").Request.ID
+	ann.see("document.querySelectorAll('.row').length == 3")
+	ann.look(first)
+	ann.do(chromedp.KeyEvent("x"), chromedp.KeyEvent("j"), chromedp.KeyEvent("x"))
+	ann.sees("2 selected")
+	ann.do(chromedp.KeyEvent("d"))
+	s.waitFor(first, approval.Refused)
+	s.waitFor(second, approval.Refused)
+	if r := s.state(third); r.State != approval.Pending {
+		t.Errorf("the third is %s", r.State)
+	}
+}
+
+// looking: others see who looks at a request.
+func looking(t *testing.T, browser context.Context) {
+	s := open(t)
+	ann, bob := s.tab(browser, "ann", "dev"), s.tab(browser, "bob", "dev")
+	id := s.run("make").Request.ID
+	ann.look(id)
+	bob.look(id)
+	ann.do(chromedp.KeyEvent("c"))
+	bob.sees("ann is looking")
+	bob.do(chromedp.KeyEvent("c"))
+	bob.see("[...document.querySelectorAll('.told')].some(e => e.textContent.includes('ann is looking'))")
+}
+
+// fromChat: a link from another site opens the request for a person who is logged in, and answers nothing.
+func fromChat(t *testing.T, browser context.Context) {
+	s := open(t)
+	id := s.run("git push").Request.ID
+	chat := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `<a id="link" href="%s/requests/%s">answer</a>`, s.url, id)
+	}))
+	defer chat.Close()
+	ann := s.tab(browser, "ann", "dev")
+	ann.do(chromedp.Navigate(strings.Replace(chat.URL, "127.0.0.1", "localhost", 1)), chromedp.Click("#link"))
+	ann.see(fmt.Sprintf(`document.querySelector("#single [data-id='%s'] button[value=once]")`, id))
+	if r := s.state(id); r.State != approval.Pending {
+		t.Errorf("%s", r.State)
+	}
+	ann.picture("request")
+	ann.do(chromedp.Click("#single button[value=once]"))
+	s.waitFor(id, approval.Approved)
 }
 
 func alwaysEdited(t *testing.T, browser context.Context) {
 	s := open(t)
 	ann := s.tab(browser, "ann", "dev")
 	id := s.run("npm run build --watch").Request.ID
-	ann.sees("npm run build")
+	ann.look(id)
 	ann.do(chromedp.Click(card(id, "details.remember summary")))
 	field := card(id, "input[name=pattern1]")
 	ann.do(chromedp.WaitVisible(field))
 	ann.picture("always")
 	ann.do(chromedp.SetValue(field, "*"), chromedp.Click(card(id, "button[value=always]")))
-	ann.see(fmt.Sprintf("!document.querySelector(%q).hidden", card(id, ".problem"))) // wider than the call
+	ann.see(fmt.Sprintf("!document.querySelector(%q).hidden", card(id, ".told"))) // wider than the call
 	ann.do(chromedp.SetValue(field, "npm run build --watch"), chromedp.Click(card(id, "button[value=always]")))
 	r := s.waitFor(id, approval.Approved)
 	if a := r.Answers[0]; a.Scope != approval.Always || !strings.Contains(string(a.Rule), "npm run build --watch") {
@@ -261,31 +402,39 @@ func alwaysEdited(t *testing.T, browser context.Context) {
 	}
 }
 
-// race: of two people who press at the same time one answers, and what one has
-// answered goes from the other's page at once.
+// race: of two people who press at the same time one answers and the other is told so.
 func race(t *testing.T, browser context.Context) {
 	s := open(t)
 	ann, bob := s.tab(browser, "ann", "dev"), s.tab(browser, "bob", "dev")
 	id := s.run("make").Request.ID
-	ann.sees("make")
-	bob.sees("make")
-	var both sync.WaitGroup // who is slower may find the button gone
+	ann.look(id)
+	bob.look(id)
+	var both sync.WaitGroup
 	for p, button := range map[*tab]string{ann: "once", bob: "deny"} {
 		both.Go(func() {
 			p.eval(fmt.Sprintf("document.querySelector(%q)?.click()", card(id, "button[value="+button+"]")))
 		})
 	}
 	both.Wait()
-	ann.sees("Nothing stands in the way")
-	bob.sees("Nothing stands in the way")
-	if r := s.state(id); len(r.Answers) != 1 {
-		t.Errorf("%d answers count", len(r.Answers))
+	loser, winner := bob, "ann"
+	for end := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
+		if r := s.state(id); r.State != approval.Pending {
+			if len(r.Answers) != 1 {
+				t.Errorf("%d answers count", len(r.Answers))
+			}
+			if r.Answers[0].By == "bob" {
+				loser, winner = ann, "bob"
+			}
+			break
+		} else if time.Now().After(end) {
+			t.Fatal("nobody's answer counts")
+		}
 	}
+	loser.see(fmt.Sprintf("[...document.querySelectorAll('.told')].some(e => e.textContent.toLowerCase().includes(%q))", winner))
 	second := s.run("make again").Request.ID
 	bob.sees("make again")
-	ann.sees("make again")
-	ann.do(chromedp.Click(card(second, "button[value=once]")))
-	bob.sees("Nothing stands in the way")
+	ann.answer(second, "once")
+	bob.see(fmt.Sprintf("!document.getElementById('row-%[1]s') || document.querySelector('#row-%[1]s.over')", second))
 }
 
 func policyError(t *testing.T, browser context.Context) {
@@ -401,13 +550,17 @@ func pages(t *testing.T, browser context.Context) {
 	root.sees("npm test")
 	pending, err := s.store.Requests(t.Context(), approval.Query{State: approval.Pending})
 	must(t, err)
-	root.do(chromedp.Click(card(pending[0].ID, "button[value=session]")))
+	root.answer(pending[0].ID, "session")
 	root.sees("Nothing stands in the way")
 	story(s)
 	s.laptop(&ledger.Record{Time: time.Now(), Kind: ledger.Decision, Agent: "claude-code", Tool: "bash", Verdict: "allow", Input: []byte(`{"command":"npm ci"}`), Rule: "Bash(npm ci)"})
 	root.do(chromedp.Navigate(s.url + "/"))
 	root.sees("git push --force")
+	root.see("document.querySelector('#pane article')")
 	root.picture("inbox")
+	root.dark()
+	root.picture("inbox-dark")
+	root.scheme(false)
 	for _, name := range []string{"history", "policies", "charts", "grants", "agents"} {
 		root.do(chromedp.Navigate(s.url + "/" + name))
 		root.see(fmt.Sprintf("document.querySelector('nav [aria-current]').getAttribute('href') == %q", "/"+name))

@@ -71,7 +71,7 @@ func TestHistoryOfReplicas(t *testing.T) {
 			t.Errorf("%s, where %s is wanted: %d", row[1], row[2], code)
 		}
 	}
-	if code, _ := ann.get("/history/1?at=x"); code != 400 {
-		t.Errorf("a time that is none: %d", code)
+	if code, _ := ann.get("/history/1?is=x"); code != 404 {
+		t.Errorf("a hash that is none: %d", code)
 	}
 }

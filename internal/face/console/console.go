@@ -14,9 +14,9 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/internal/face/server"
 )
@@ -29,16 +29,20 @@ type console struct {
 	v     *server.Service
 	pages map[string]*template.Template
 	world obstat.World // the server does not know the agents' machines
+
+	mu   sync.Mutex
+	made map[string]inboxRow // by request and version
 }
 
 // New returns the pages of a server.
 func New(v *server.Service) *http.ServeMux {
-	c := &console{v: v, pages: map[string]*template.Template{}, world: &obstat.Snapshot{}}
+	c := &console{v: v, pages: map[string]*template.Template{}, world: &obstat.Snapshot{},
+		made: map[string]inboxRow{}}
 	for _, name := range []string{"inbox", "request", "history", "record", "policies", "inforce", "charts", "grants",
 		"agents", "message"} {
 		shared := []string{"pages/frame.html", "pages/walks.html", "pages/" + name + ".html"}
 		if name == "request" {
-			shared = []string{"pages/frame.html", "pages/inbox.html", "pages/request.html"}
+			shared = []string{"pages/frame.html", "pages/pane.html", "pages/request.html"}
 		}
 		c.pages[name] = template.Must(template.New(name).Funcs(funcs()).ParseFS(files, shared...))
 	}
@@ -59,7 +63,11 @@ func (c *console) routes() *http.ServeMux {
 	})
 	for pattern, page := range map[string]func(http.ResponseWriter, *http.Request) error{
 		"GET /{$}":                          c.inbox,
-		"GET /inbox":                        c.cards,
+		"GET /inbox":                        c.rowsJSON,
+		"GET /requests/{id}/pane":           c.pane,
+		"POST /requests/{id}/look":          c.change(c.look),
+		"POST /back":                        c.change(c.takeBack),
+		"POST /now":                         c.change(c.sendNow),
 		"GET /requests/{id}":                c.request,
 		"POST /requests/{id}":               c.answer,
 		"POST /group":                       c.answerGroup,
@@ -119,10 +127,9 @@ func (f frame) Admin() bool { return f.Me.Is(server.RoleAdmin) }
 
 // frame returns a page's frame. The address names the sentence that the last form left.
 func (c *console) frame(r *http.Request, page, title string) (frame, error) {
-	waiting, _, err := c.v.Requests(r.Context(), approval.Query{State: approval.Pending})
-	f := frame{Page: page, Title: title, Me: server.PersonOf(r.Context()), Waiting: len(waiting)}
+	f := frame{Page: page, Title: title, Me: server.PersonOf(r.Context()), Waiting: c.v.Waiting()}
 	f.Said = said[r.URL.Query().Get("said")]
-	return f, err
+	return f, nil
 }
 
 // said are the sentences that a page can be told to show: no others, so that

@@ -32,9 +32,9 @@ func TestFilesOfTheServer(t *testing.T) {
 		tok, err := server.NewToken(t.Context(), s.store, client.TokenRequest{Kind: "agent", Name: "coder"}, "test")
 		must(t, err)
 		s.agent = tok.Secret
-		s.put("write", map[string]string{"filePath": secret, "content": "\tanother\nsame\n"})
+		id := s.put("write", map[string]string{"filePath": secret, "content": "\tanother\nsame\n"}).Request.ID
 		ann := s.visitor("ann")
-		_, inbox := ann.get("/")
+		_, inbox := ann.get("/requests/" + id)
 		if shown := strings.Contains(html.UnescapeString(inbox), "- the server's own key"); shown != (name == "here") {
 			t.Errorf("%s: the file is shown: %t", name, shown)
 		}

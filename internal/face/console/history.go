@@ -24,6 +24,7 @@ const maxLooked = 5000
 // A row is a record in the list.
 type row struct {
 	Seq                                  uint64
+	Hash                                 ledger.Hash
 	Time                                 time.Time
 	Kind, Verdict, Tool, Text, By, Agent string
 	Sender                               string // the machine whose word it is; "" where this server wrote it
@@ -51,7 +52,7 @@ func (c *console) history(w http.ResponseWriter, r *http.Request) error {
 	v := r.URL.Query()
 	p := &historyPage{frame: f, Kind: v.Get("kind"), Text: v.Get("text"), Days: []int{1, 7, 30, 0},
 		Verdicts: []string{"allow", "ask", "deny", "approved", "refused", "expired"},
-		Kinds: []string{string(ledger.Decision), string(ledger.Ask), string(ledger.Answer), string(ledger.Policy),
+		Kinds: []string{everything, string(ledger.Decision), string(ledger.Ask), string(ledger.Answer), string(ledger.Policy),
 			string(ledger.Access)},
 		Query: ledger.Query{Kind: ledger.Kind(v.Get("kind")), Agent: v.Get("agent"), Tool: v.Get("tool"),
 			Verdict: v.Get("verdict"), Session: v.Get("session"), Rule: v.Get("rule"), Limit: pageLength + 1}}
@@ -66,6 +67,9 @@ func (c *console) history(w http.ResponseWriter, r *http.Request) error {
 			return wrong("before is a time, not %q", before)
 		}
 	}
+	if p.Query.Kind == everything {
+		p.Query.Kind = ""
+	}
 	if p.Text != "" {
 		p.Query.Limit = maxLooked
 	}
@@ -75,18 +79,28 @@ func (c *console) history(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, http.StatusOK, "history", "frame", p)
 }
 
+// everything is the kind of all records; without it those that servers write about themselves are left out.
+const everything = "everything"
+
+// housekeeping are the kinds of records that servers write about themselves.
+var housekeeping = []ledger.Kind{ledger.Start, ledger.Anchor, ledger.Cut, ledger.Pin, ledger.Access}
+
+// maxLooks bounds how often older records are fetched to fill a page with others than housekeeping.
+const maxLooks = 20
+
 // rows fills in the records, newest first.
 func (c *console) rows(r *http.Request, p *historyPage) error {
-	for rec, err := range c.v.Records(r.Context(), p.Query) {
+	q := p.Query
+	for range maxLooks {
+		n, oldest, err := c.fill(r, p, q)
 		if err != nil {
 			return err
 		}
-		one := rowOf(rec)
-		if p.Text == "" || strings.Contains(strings.ToLower(one.Text+" "+one.By), strings.ToLower(p.Text)) {
-			p.Rows = append(p.Rows, one)
+		if n < q.Limit || len(p.Rows) > pageLength || p.Text != "" {
+			break
 		}
+		q.Until = oldest
 	}
-	slices.Reverse(p.Rows)
 	if len(p.Rows) > pageLength {
 		p.Rows = p.Rows[:pageLength]
 		v := url.Values{}
@@ -97,6 +111,30 @@ func (c *console) rows(r *http.Request, p *historyPage) error {
 		p.More = "/history?" + v.Encode()
 	}
 	return nil
+}
+
+// fill adds the rows of one query, newest first, and returns how many records there were, and when the oldest was
+// taken.
+func (c *console) fill(r *http.Request, p *historyPage, q ledger.Query) (n int, oldest time.Time, err error) {
+	var rows []row
+	for rec, err := range c.v.Records(r.Context(), q) {
+		if err != nil {
+			return 0, oldest, err
+		}
+		if n++; n == 1 {
+			oldest = rec.TakenAt()
+		}
+		if p.Kind == "" && slices.Contains(housekeeping, rec.Kind) {
+			continue
+		}
+		one := rowOf(rec)
+		if p.Text == "" || strings.Contains(strings.ToLower(one.Text+" "+one.By), strings.ToLower(p.Text)) {
+			rows = append(rows, one)
+		}
+	}
+	slices.Reverse(rows)
+	p.Rows = append(p.Rows, rows...)
+	return n, oldest, nil
 }
 
 // days reads for how many days back a page is wanted; zero is ever.
@@ -113,7 +151,8 @@ func days(v url.Values, usual int) (int, error) {
 }
 
 func rowOf(rec *ledger.Record) row {
-	out := row{Seq: rec.Seq, Time: rec.Time, Kind: string(rec.Kind), Verdict: rec.Verdict, Tool: rec.Tool,
+	out := row{Seq: rec.Seq, Hash: rec.Hash, Time: rec.TakenAt(), Kind: string(rec.Kind), Verdict: rec.Verdict,
+		Tool: rec.Tool,
 		Text: rec.Reason, By: rec.Rule, Agent: rec.Agent}
 	if rec.Tool != "" && len(rec.Input) > 0 {
 		out.Text = explain.TextOf(&obstat.Call{Tool: rec.Tool, Input: rec.Input})
@@ -178,25 +217,16 @@ func (c *console) record(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, http.StatusOK, "record", "frame", p)
 }
 
-// find returns a record and those of the same request. Without a time it is the first of that
+// find returns a record and those of the same request. Without a hash it is the first of that
 // number: there is one where one server writes.
 func (c *console) find(r *http.Request, seq uint64) (rec *ledger.Record, related []*ledger.Record, err error) {
-	q, nanos := ledger.Query{After: seq - 1}, int64(0)
-	if text := r.URL.Query().Get("at"); text != "" {
-		if nanos, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return nil, nil, wrong("at is a time in nanoseconds, not %q", text)
-		}
-		q.Since, q.Until = time.Unix(0, nanos).Add(-time.Millisecond), time.Unix(0, nanos).Add(time.Millisecond)
-	}
-	for one, err := range c.v.Records(r.Context(), q) {
+	is := r.URL.Query().Get("is")
+	for one, err := range c.v.Records(r.Context(), ledger.Query{Seq: seq}) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if one.Seq == seq && (nanos == 0 || one.Time.UnixNano() == nanos) {
+		if strings.HasPrefix(one.Hash.String(), is) {
 			rec = one
-			break
-		}
-		if nanos == 0 {
 			break
 		}
 	}
@@ -207,7 +237,7 @@ func (c *console) find(r *http.Request, seq uint64) (rec *ledger.Record, related
 		return rec, nil, nil
 	}
 	// A request lives for minutes; an answer does not come much later.
-	near := ledger.Query{Since: rec.Time.Add(-time.Hour), Until: rec.Time.Add(time.Hour)}
+	near := ledger.Query{Session: rec.Session, Since: rec.TakenAt().Add(-time.Hour), Until: rec.TakenAt().Add(time.Hour)}
 	for one, err := range c.v.Records(r.Context(), near) {
 		if err != nil {
 			return nil, nil, err

@@ -1,6 +1,9 @@
 package console
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -13,118 +16,246 @@ import (
 	"github.com/obstat/obstat/internal/face/display"
 	"github.com/obstat/obstat/internal/face/server"
 	"github.com/obstat/obstat/internal/study/explain"
+	"github.com/obstat/obstat/ledger"
 )
 
-// A card is a request that waits, as people see it.
-type card struct {
-	ID, Tool, Who, Why, Rule, Where, Needs, CSRF, Text, Label string
-	Version                                                   int
-	Expires                                                   time.Time
-	Call                                                      []piece
-	Diff                                                      []diffLine
-	Effects                                                   []shownEffect
-	Hidden                                                    []string
-	Offers                                                    []shownOffer
-	Risky, Editable                                           bool
-	Group                                                     *group // above the first card of several
+// An inboxRow is a request that waits, as the list shows it: a line of text, the worst that it would do, and its times.
+type inboxRow struct {
+	ID      string `json:"id"`
+	Version int    `json:"v"`
+	Agent   string `json:"agent"`
+	Session string `json:"session,omitempty"`
+	Tool    string `json:"tool"`
+	Text    string `json:"text"`
+	Risk    string `json:"risk,omitempty"`  // high or mid
+	Worst   string `json:"worst,omitempty"` // the worst effect
+	Kind    string `json:"kind,omitempty"`  // of that
+	Group   string `json:"group,omitempty"`
+	Offer   string `json:"offer,omitempty"` // first rule that would settle the group
+	Created int64  `json:"created"`         // milliseconds since 1970
+	Expires int64  `json:"expires"`
+	May     bool   `json:"may"` // the person may answer
+	Needs   string `json:"needs,omitempty"`
 }
+
+// inboxRows is what the script asks for: all rows, or those with some IDs.
+type inboxRows struct {
+	Rows  []inboxRow             `json:"rows"`
+	Notes map[string]server.Note `json:"notes"`
+	Now   int64                  `json:"now"` // the server's clock, by which times are left
+}
+
+const (
+	maxRowText = 200
+	// maxPaneText is how much of a call the pane shows at first.
+	maxPaneText = 6000
+)
+
+// rowOfRequest returns the row of a request. What does not depend on the person is worked out once.
+func (c *console) rowOfRequest(r *approval.Request, p *server.Person) inboxRow {
+	key := fmt.Sprintf("%s %d", r.ID, r.Version)
+	c.mu.Lock()
+	row, ok := c.made[key]
+	c.mu.Unlock()
+	if !ok {
+		row = c.newRow(r)
+		c.mu.Lock()
+		if len(c.made) > 5000 {
+			clear(c.made)
+		}
+		c.made[key] = row
+		c.mu.Unlock()
+	}
+	row.May, row.Needs = c.v.May(r, p) == "", needs(r, p)
+	return row
+}
+
+func (c *console) newRow(r *approval.Request) inboxRow {
+	would := explain.Effects(explain.Analyze(&r.Call, c.world), &r.Call, c.world)
+	row := inboxRow{ID: r.ID, Version: r.Version, Agent: short(r.Call.Agent), Session: short(r.Call.Session),
+		Tool: short(r.Call.Tool), Text: shortTo(explain.TextOf(&r.Call), maxRowText), Group: r.Group,
+		Created: r.Created.UnixMilli(), Expires: r.Expires.UnixMilli()}
+	if len(r.Offers) > 0 {
+		row.Offer = shortTo(r.Offers[0].Text, maxRowText)
+	}
+	if shown := effectsOf(would); len(shown) > 0 {
+		row.Risk, row.Kind, row.Worst = shown[0].Level, shown[0].Kind, shortTo(shown[0].Words, 80)
+	}
+	if r.Safety || len(explain.HiddenOf(explain.Analyze(&r.Call, c.world))) > 0 {
+		row.Risk = "high"
+	}
+	return row
+}
+
+// rowsFor returns the rows of requests that wait: all, or those with some IDs.
+func (c *console) rowsFor(r *http.Request) (*inboxRows, error) {
+	me := server.PersonOf(r.Context())
+	out := &inboxRows{Rows: []inboxRow{}, Now: time.Now().UnixMilli()}
+	var err error
+	if out.Notes, err = c.v.Notes(r.Context()); err != nil {
+		return nil, err
+	}
+	if ids := r.URL.Query()["id"]; len(ids) > 0 {
+		for _, id := range ids[:min(len(ids), 100)] {
+			one, err := c.v.Request(r.Context(), id)
+			if err == nil && one.State == approval.Pending {
+				out.Rows = append(out.Rows, c.rowOfRequest(one, me))
+			} else if err != nil && !errors.Is(err, approval.ErrNotFound) {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	pending, _, err := c.v.Requests(r.Context(), approval.Query{State: approval.Pending})
+	for _, one := range pending {
+		out.Rows = append(out.Rows, c.rowOfRequest(one, me))
+	}
+	return out, err
+}
+
+// inboxPage is the list of requests. Without the script it is a list of links.
+type inboxPage struct {
+	frame
+	Rows []inboxRow
+}
+
+func (c *console) inbox(w http.ResponseWriter, r *http.Request) error {
+	f, err := c.frame(r, "inbox", "Inbox")
+	if err != nil {
+		return err
+	}
+	list, err := c.rowsFor(r)
+	if err != nil {
+		return err
+	}
+	return c.render(w, http.StatusOK, "inbox", "frame", &inboxPage{f, list.Rows[:min(len(list.Rows), 40)]})
+}
+
+// rowsJSON is the list for the script.
+func (c *console) rowsJSON(w http.ResponseWriter, r *http.Request) error {
+	list, err := c.rowsFor(r)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, list)
+}
+
+func writeJSON(w http.ResponseWriter, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body) // the browser may be gone
+	return nil
+}
+
+// A pane shows one request whole.
+type pane struct {
+	Request         *approval.Request
+	Row             inboxRow
+	Who, Where, Why string
+	Text            string
+	Call, Rest      []piece // Rest is shown on demand
+	Diff            []diffLine
+	Effects         []shownEffect
+	Hidden          []string
+	Wants           []wanted
+	Offers          []shownOffer
+	MayNot          string // why the person cannot answer
+	Note            server.Note
+	Editable        bool
+	CSRF            string
+}
+
+// wanted is a sentence of the agent about why it makes the call.
+type wanted struct{ What, Text string }
 
 // A shownOffer is a rule that would settle calls like this one.
 type shownOffer struct {
-	N                           int
-	Text, Pattern, File, NoFile string
-	Also                        []string
+	N                                  int
+	Text, Pattern, File, NoFile, Width string
+	Also                               []string
 }
 
-// A group is requests that one answer would suit.
-type group struct {
-	ID, Offer, Version string
-	IDs                []string
-	N                  int
-}
-
-// inboxPage is the list of requests.
-type inboxPage struct {
-	frame
-	Cards []card
-}
-
-func (c *console) list(r *http.Request) (*inboxPage, error) {
-	f, err := c.frame(r, "inbox", "Inbox")
-	if err != nil {
-		return nil, err
-	}
-	pending, _, err := c.v.Requests(r.Context(), approval.Query{State: approval.Pending})
-	p := &inboxPage{frame: f}
-	for _, one := range grouped(pending) {
-		for i, r := range one {
-			k := c.card(r, f.Me)
-			if i == 0 && len(one) > 1 {
-				k.Group = groupOf(one)
-			}
-			p.Cards = append(p.Cards, k)
+// wantsOf returns what the agent says about a call: the description that Claude Code sends with a command, the
+// justification of Codex, a plan.
+func wantsOf(call *obstat.Call) (out []wanted) {
+	var input map[string]json.RawMessage
+	_ = json.Unmarshal(call.Input, &input) // without fields there is no word of the agent
+	for _, field := range [][2]string{{"description", "wants"}, {"justification", "because"}, {"explanation", "because"},
+		{"reason", "because"}, {"intent", "wants"}, {"thought", "thinks"}, {"plan", "plan"}} {
+		var text string
+		if json.Unmarshal(input[field[0]], &text) == nil && strings.TrimSpace(text) != "" {
+			out = append(out, wanted{field[1], clip(text, 1200)})
 		}
 	}
-	return p, err
-}
-
-// grouped puts similar requests together, at the place of the oldest.
-func grouped(pending []*approval.Request) (out [][]*approval.Request) {
-	at := map[string]int{}
-	for _, r := range pending {
-		if i, ok := at[r.Group]; ok && r.Group != "" {
-			out[i] = append(out[i], r)
-			continue
+	for _, name := range []string{"message", "plan", "goal"} {
+		if text := call.Circumstances[name]; text != "" {
+			out = append(out, wanted{name, clip(text, 1200)})
 		}
-		at[r.Group] = len(out)
-		out = append(out, []*approval.Request{r})
 	}
 	return out
 }
 
-func groupOf(rs []*approval.Request) *group {
-	g := &group{ID: rs[0].Group, N: len(rs)}
-	if len(rs[0].Offers) > 0 {
-		g.Offer = rs[0].Offers[0].Text
+// clip bounds a text of several lines.
+func clip(text string, n int) string {
+	if r := []rune(text); len(r) > n {
+		return string(r[:n]) + " …"
 	}
-	for _, r := range rs {
-		g.IDs = append(g.IDs, r.ID)
-	}
-	g.Version = strings.Join(g.IDs, " ")
-	return g
+	return text
 }
 
-// card shows a request to a person.
-func (c *console) card(r *approval.Request, p *server.Person) card {
+// paneOf shows a request to a person.
+func (c *console) paneOf(ctx context.Context, r *approval.Request, p *server.Person) (*pane, error) {
 	// Where agents run elsewhere, a path of theirs is another file here, and a person who
 	// answers a request to write /tls/tls.key must not read the server's.
 	now := unread
 	if c.v.Local() {
 		now = display.FileNow
 	}
+	notes, err := c.v.Notes(ctx)
+	if err != nil {
+		return nil, err
+	}
 	text := explain.TextOf(&r.Call)
 	a := explain.Analyze(&r.Call, c.world)
 	would := explain.Effects(a, &r.Call, c.world)
-	k := card{ID: r.ID, Tool: r.Call.Tool, Who: whoOf(&r.Call), Why: display.Why(r.Reason, r.Rule, r.Pos), Rule: r.Rule, Where: whereOf(r.Pos),
-		Needs: needs(r, p), CSRF: p.CSRF, Text: text,
-		Label: r.Call.Tool + " waits for an answer: " +
-			short(text), Version: r.Version, Expires: r.Expires, Call: mark(text, r.Part,
-			risky(would)...), Diff: diffOf(&r.Call, now),
-		Effects: effectsOf(would), Risky: r.Safety}
+	k := &pane{Request: r, Row: c.rowOfRequest(r, p), Who: whoOf(&r.Call), Where: whereOf(r.Pos),
+		Why: display.Why(r.Reason, r.Rule, r.Pos), Text: text, Diff: diffOf(&r.Call, now), Effects: effectsOf(would),
+		Wants: wantsOf(&r.Call), MayNot: c.v.May(r, p), Note: notes[r.ID], CSRF: p.CSRF}
+	k.Call, k.Rest = split(mark(text, r.Part, risky(would)...), maxPaneText)
 	for _, h := range explain.HiddenOf(a) {
 		k.Hidden = append(k.Hidden, h.Why)
 	}
-	k.Risky = k.Risky || len(k.Hidden) > 0 || len(k.Effects) > 0 && k.Effects[0].Level == "high"
-	_, err := explain.WithText(&r.Call, text)
-	k.Editable = err == nil && lines(text) == text // a field would hide invisible characters
+	_, err = explain.WithText(&r.Call, text)
+	k.Editable = err == nil && lines(text) == text && len(text) < maxPaneText // a field would hide invisible characters
 	for i := range r.Offers {
 		k.Offers = append(k.Offers, offerOf(i+1, &r.Offers[i]))
 	}
-	return k
+	return k, nil
+}
+
+// split cuts pieces of a text in two, the first with n bytes at most.
+func split(all []piece, n int) (first, rest []piece) {
+	for i, p := range all {
+		if len(p.Text) > n {
+			cut := ledger.ClipTo(p.Text, n)
+			cut = strings.TrimSuffix(cut, "…")
+			if !strings.HasPrefix(p.Text, cut) {
+				cut = ""
+			}
+			first = append(first, piece{cut, p.Class})
+			return first, append([]piece{{p.Text[len(cut):], p.Class}}, all[i+1:]...)
+		}
+		n -= len(p.Text)
+		first = append(first, p)
+	}
+	return first, nil
 }
 
 func offerOf(n int, o *approval.Offer) shownOffer {
-	out := shownOffer{N: n, Text: o.Text, File: o.File, NoFile: o.NoFile, Also: o.Also}
+	out := shownOffer{N: n, Text: o.Text, File: o.File, NoFile: o.NoFile, Also: o.Also, Width: widthOf(o)}
 	for _, and := range o.And {
 		out.Text += " and " + and.Text
 	}
@@ -133,6 +264,34 @@ func offerOf(n int, o *approval.Offer) shownOffer {
 		out.Pattern = rule.Pattern.Text
 	}
 	return out
+}
+
+// widthOf says in words how much a rule lets through: exactly this, all that begins like it, or a whole tool.
+func widthOf(o *approval.Offer) string {
+	rule, err := obstat.ParseRule(o.Rule)
+	if err != nil {
+		return ""
+	}
+	text := rule.Pattern.Text
+	fixed, _, open := strings.Cut(text, "*")
+	fixed = strings.TrimRight(fixed, " :")
+	words := ""
+	switch {
+	case rule.Whole():
+		words = "everything that this tool can do"
+	case !open:
+		words = "exactly this, and nothing else"
+	case fixed == "":
+		words = "anything at all"
+	case strings.HasSuffix(fixed, "/"):
+		words = "every file below " + fixed
+	default:
+		words = "all that begins with “" + fixed + "”, whatever follows"
+	}
+	if len(o.And) > 0 {
+		words += fmt.Sprintf(", and %d more rules", len(o.And))
+	}
+	return words + ", in every session, for every agent under this policy"
 }
 
 // needs says which other people have to agree.
@@ -159,27 +318,10 @@ func needs(r *approval.Request, p *server.Person) string {
 	return strings.Join(parts, " · ")
 }
 
-func (c *console) inbox(w http.ResponseWriter, r *http.Request) error {
-	p, err := c.list(r)
-	if err != nil {
-		return err
-	}
-	return c.render(w, http.StatusOK, "inbox", "frame", p)
-}
-
-// cards is the list alone, for the script.
-func (c *console) cards(w http.ResponseWriter, r *http.Request) error {
-	p, err := c.list(r)
-	if err != nil {
-		return err
-	}
-	return c.render(w, http.StatusOK, "inbox", "cards", p)
-}
-
-// requestPage is one request, whatever became of it.
+// requestPage is one request, whatever became of it: a link from a chat or a mail leads here.
 type requestPage struct {
 	frame
-	Card    *card
+	Pane    *pane
 	Request *approval.Request
 }
 
@@ -194,13 +336,37 @@ func (c *console) request(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := &requestPage{frame: f, Request: one}
 	if one.State == approval.Pending {
-		k := c.card(one, f.Me)
-		p.Card = &k
+		if p.Pane, err = c.paneOf(r.Context(), one, f.Me); err != nil {
+			return err
+		}
 	}
 	return c.render(w, http.StatusOK, "request", "frame", p)
 }
 
-// answer takes a person's answer to one request.
+// pane is one request for the script, without the frame.
+func (c *console) pane(w http.ResponseWriter, r *http.Request) error {
+	one, err := c.v.Request(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if one.State != approval.Pending {
+		return c.render(w, http.StatusOK, "request", "ended", &requestPage{Request: one})
+	}
+	p, err := c.paneOf(r.Context(), one, server.PersonOf(r.Context()))
+	if err != nil {
+		return err
+	}
+	return c.render(w, http.StatusOK, "request", "pane", p)
+}
+
+// taken is what the script hears of an answer: when it is sent, or that it is.
+type taken struct {
+	Until  int64             `json:"until,omitempty"`  // milliseconds since 1970
+	Failed map[string]string `json:"failed,omitempty"` // why, by request
+}
+
+// answer takes a person's answer to one request. The script's simple answers can be taken back for some seconds; one
+// that changes the policy, or the call, is sent at once.
 func (c *console) answer(w http.ResponseWriter, r *http.Request) error {
 	one, err := c.v.Request(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -210,10 +376,113 @@ func (c *console) answer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.v.Answer(r.Context(), server.PersonOf(r.Context()), one.ID, a); err != nil {
+	me := server.PersonOf(r.Context())
+	if do := r.PostFormValue("do"); scripted(r) && (do == "once" || do == "session" || do == "deny") {
+		until, err := c.v.AnswerLater(r.Context(), me, one.ID, a)
+		if err != nil {
+			return err
+		}
+		out := taken{}
+		if !until.IsZero() {
+			out.Until = until.UnixMilli()
+		}
+		return writeJSON(w, out)
+	}
+	if _, err := c.v.Answer(r.Context(), me, one.ID, a); err != nil {
 		return err
 	}
+	if scripted(r) {
+		return writeJSON(w, taken{})
+	}
 	return done(w, r, "/?said=answered")
+}
+
+// change does something with a person's answer or look that is not an answer.
+func (c *console) change(do func(*server.Person, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if err := do(server.PersonOf(r.Context()), r); err != nil {
+			return err
+		}
+		return done(w, r, "/")
+	}
+}
+
+func (c *console) takeBack(p *server.Person, r *http.Request) error {
+	return each(r, func(id string) error { return c.v.TakeBack(r.Context(), p, id) })
+}
+
+func (c *console) sendNow(p *server.Person, r *http.Request) error {
+	return each(r, func(id string) error { return c.v.SendNow(r.Context(), p, id) })
+}
+
+func (c *console) look(p *server.Person, r *http.Request) error {
+	return c.v.Look(r.Context(), p, r.PathValue("id"), r.PostFormValue("off") == "")
+}
+
+// each does something with every ID of a form, and returns the first error.
+func each(r *http.Request, do func(id string) error) (first error) {
+	if err := r.ParseForm(); err != nil {
+		return wrong("the form cannot be read: %v", err)
+	}
+	for _, id := range r.PostForm["id"] {
+		if err := do(id); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// answerGroup takes a person's answer to several requests.
+func (c *console) answerGroup(w http.ResponseWriter, r *http.Request) error {
+	a := client.Answer{Allow: true, Scope: approval.Once, Words: r.PostFormValue("words")}
+	do := r.PostFormValue("do")
+	switch do {
+	case "once":
+	case "session":
+		a.Scope = approval.Session
+	case "halfhour":
+		a.Scope, a.Offer, a.For = approval.Session, 1, 1800
+	case "deny":
+		a.Allow, a.Scope = false, ""
+	default:
+		return wrong("say what the answer is: once, session, halfhour or deny")
+	}
+	if do != "halfhour" && scripted(r) {
+		return c.answerSeveral(w, r, a)
+	}
+	results, err := c.v.AnswerGroup(r.Context(), server.PersonOf(r.Context()), r.PostForm["id"], a)
+	if err != nil {
+		return err
+	}
+	for _, one := range results {
+		if one.Error != "" {
+			return &client.Problem{Type: "partly", Title: "not all could be answered", Detail: one.Error,
+				Status: http.StatusConflict}
+		}
+	}
+	if scripted(r) {
+		return writeJSON(w, taken{})
+	}
+	return done(w, r, "/?said=answered")
+}
+
+// answerSeveral takes one answer to several requests, which can be taken back together. Those that could not be
+// answered are told apart.
+func (c *console) answerSeveral(w http.ResponseWriter, r *http.Request, a client.Answer) error {
+	ids := r.PostForm["id"]
+	if len(ids) == 0 || len(ids) > 1000 {
+		return wrong("between one and a thousand requests are answered at once")
+	}
+	out := taken{Failed: map[string]string{}}
+	for _, id := range ids {
+		until, err := c.v.AnswerLater(r.Context(), server.PersonOf(r.Context()), id, a)
+		if err != nil {
+			out.Failed[id] = sentence(server.ProblemOf(err))
+		} else if !until.IsZero() {
+			out.Until = max(out.Until, until.UnixMilli())
+		}
+	}
+	return writeJSON(w, out)
 }
 
 // answerOf reads the form of a card.
@@ -258,29 +527,4 @@ func ruleOf(r *http.Request, one *approval.Request, a *client.Answer) error {
 		a.Rule = rule
 	}
 	return nil
-}
-
-// answerGroup takes a person's answer to similar requests.
-func (c *console) answerGroup(w http.ResponseWriter, r *http.Request) error {
-	a := client.Answer{Allow: true, Scope: approval.Once}
-	switch r.PostFormValue("do") {
-	case "once":
-	case "halfhour":
-		a.Scope, a.Offer, a.For = approval.Session, 1, 1800
-	case "deny":
-		a.Allow, a.Scope = false, ""
-	default:
-		return wrong("say what the answer is: once, halfhour or deny")
-	}
-	results, err := c.v.AnswerGroup(r.Context(), server.PersonOf(r.Context()), r.PostForm["id"], a)
-	if err != nil {
-		return err
-	}
-	for _, one := range results {
-		if one.Error != "" {
-			return &client.Problem{Type: "partly", Title: "not all could be answered", Detail: one.Error,
-				Status: http.StatusConflict}
-		}
-	}
-	return done(w, r, "/?said=answered")
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/obstat/obstat/approval"
@@ -60,7 +59,7 @@ func mcpCall(t *testing.T, browser context.Context) {
 		}
 		pending, err := s.store.Requests(t.Context(), approval.Query{State: approval.Pending})
 		must(t, err)
-		ann.do(chromedp.Click(card(pending[0].ID, "button[value="+button+"]")))
+		ann.answer(pending[0].ID, button)
 		var r *mcp.CallToolResult
 		select {
 		case r = <-done:

@@ -15,6 +15,10 @@ import (
 	"github.com/obstat/obstat/internal/study/explain"
 )
 
+// editorWords are those that the policy's editor completes besides the words of the text.
+const editorWords = "allow ask deny Bash Read Write Edit WebFetch rules permission bash edit webfetch " +
+	"external_directory workspace secrets network read write delete run connect version"
+
 // countedDays is how far back the counts of rules go.
 const countedDays = 7
 
@@ -58,6 +62,7 @@ type policyPage struct {
 	Errors   []shownError
 	Diff     *client.PolicyDiff
 	Tried    tried
+	Words    string // that the editor completes
 }
 
 // policyPage returns the page with a file of a version in its editor, which the form says;
@@ -83,7 +88,8 @@ func (c *console) policyPage(r *http.Request) (*policyPage, error) {
 		return nil, err
 	}
 	p := &policyPage{frame: f, Active: all.Active, Shown: cmp.Or(version, all.Active), Versions: all.Policies,
-		Back: all.Before != nil, Proposal: all.Proposal, Since: countedDays}
+		Back: all.Before != nil, Proposal: all.Proposal, Since: countedDays,
+		Words: editorWords}
 	shown, err := c.v.Policy(r.Context(), version)
 	if err != nil {
 		p.Problem = err.Error() // the page is where it is mended

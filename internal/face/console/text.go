@@ -9,6 +9,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/face/display"
 	"github.com/obstat/obstat/internal/study/explain"
+	"github.com/obstat/obstat/ledger"
 )
 
 // funcs are the functions of the templates. Whatever comes from a call, a file or
@@ -26,18 +27,24 @@ func funcs() template.FuncMap {
 }
 
 // recordAddress returns where a record is shown. Each replica numbers its own chain, so a number
-// alone may be several records': the time tells them apart.
-func recordAddress(seq uint64, at time.Time) string {
-	return fmt.Sprintf("/history/%d?at=%d", seq, at.UnixNano())
+// alone may be several records': the hash tells them apart.
+func recordAddress(seq uint64, hash ledger.Hash) string {
+	return fmt.Sprintf("/history/%d?is=%s", seq, hash.String()[:16])
 }
 
 // maxShort is how many characters of a text a table shows.
 const maxShort = 160
 
-func short(s string) string {
+func short(s string) string { return shortTo(s, maxShort) }
+
+// shortTo bounds a text to n characters. A text of a megabyte is cut before it is looked at.
+func shortTo(s string, n int) string {
+	if len(s) > 8*n {
+		s = strings.ToValidUTF8(s[:8*n], "")
+	}
 	s = display.Visible(s)
-	if r := []rune(s); len(r) > maxShort {
-		return string(r[:maxShort-1]) + "…"
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
 	}
 	return s
 }

@@ -198,7 +198,7 @@ func TestMetricsWhileLost(t *testing.T) {
 func TestStrangersLogin(t *testing.T) {
 	p := newProvider(t)
 	s := open(t, func(o *server.Options) {
-		o.OIDC = &server.OIDC{Issuer: p.http.URL, ClientID: "obstat", Secret: "x", PublicURL: "http://" + o.Hosts[0]}
+		o.OIDC = &server.OIDC{Issuer: p.http.URL, ClientID: "obstat", Secret: "x", PublicURL: "http://" + o.Hosts[0], Roles: map[string][]string{"dev": {"dev"}, "admin": {"admin"}}}
 	})
 	if _, page := s.do("", "GET", "/login", ""); !strings.Contains(page, "Log in with "+p.http.URL) {
 		t.Error(page)

@@ -269,6 +269,9 @@ func (a *auth) look(ctx context.Context, of *secretHash, secret string) (remembe
 // newToken makes a token and keeps its hash.
 func (a *auth) newToken(ctx context.Context, t client.TokenRequest, by string) (client.Token, error) {
 	prefix := map[string]string{"agent": agentPrefix, "person": personPrefix}[t.Kind]
+	if err := boundToken(&t); err != nil {
+		return client.Token{}, err
+	}
 	switch {
 	case prefix == "":
 		return client.Token{}, bad(fmt.Sprintf("kind is agent or person, not %q", t.Kind))
@@ -367,16 +370,61 @@ func (a *auth) begin(ctx context.Context, w http.ResponseWriter, r *http.Request
 	if err := docs.Put(ctx, a.store, sessionKind, hashOf(secret), 0, s); err != nil {
 		return err
 	}
+	// Lax: a link from a chat opens a page for a person who is logged in. Nothing is answered by GET, and everything else
+	// takes the page's own secret.
 	http.SetCookie(w, &http.Cookie{Name: a.cookieName(r), Value: secret, Path: "/", HttpOnly: true, Secure: a.tls,
-		SameSite: http.SameSiteStrictMode, MaxAge: int(sessionLife.Seconds())})
+		SameSite: http.SameSiteLaxMode, MaxAge: int(sessionLife.Seconds())})
 	return nil
+}
+
+// sessions returns the sessions that are open, and each one's key in the store.
+func (a *auth) sessions(ctx context.Context) (out []session, keys []string, err error) {
+	list, err := a.store.Docs(ctx, sessionKind)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, d := range list {
+		var s session
+		if json.Unmarshal(d.Body, &s) == nil && time.Now().Before(s.Expires) {
+			out, keys = append(out, s), append(keys, d.ID)
+		}
+	}
+	return out, keys, nil
+}
+
+// endSessions ends the sessions with an ID, or all of a person, and returns how many there were.
+func (a *auth) endSessions(ctx context.Context, id, person, by string) (int, error) {
+	list, keys, err := a.sessions(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for i := range list {
+		if list[i].ID != id && (person == "" || list[i].Person.Name != person) {
+			continue
+		}
+		reason := fmt.Sprintf("%s ended the session of %s", by, list[i].Person.Name)
+		if err := a.store.Append(ctx, sessionAccess(&list[i], "").record(accessEnded, by, reason)); err != nil {
+			return n, err
+		}
+		hash := secretHash{kind: sessionKind}
+		if sum, err := hex.DecodeString(keys[i]); err == nil {
+			copy(hash.sum[:], sum)
+		}
+		a.unknow(hash)
+		if err := docs.Delete(ctx, a.store, sessionKind, keys[i]); err != nil && !errors.Is(err, docs.ErrNotFound) {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
 }
 
 // end logs out.
 func (a *auth) end(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
 	name := a.cookieName(r)
 	http.SetCookie(w, &http.Cookie{Name: name, Path: "/", HttpOnly: true, Secure: a.tls,
-		SameSite: http.SameSiteStrictMode, MaxAge: -1})
+		SameSite: http.SameSiteLaxMode, MaxAge: -1})
 	cookie, err := r.Cookie(name)
 	if err != nil {
 		return nil

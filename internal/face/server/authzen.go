@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -176,19 +177,16 @@ func (s *Server) serveEvaluations(w http.ResponseWriter, r *http.Request, c *cal
 			in.Options.Semantic, maxCalls)))
 		return
 	}
-	calls := make([]*obstat.Call, len(in.Evaluations))
+	out := evaluatedAll{Evaluations: []evaluated{}}
 	for i := range in.Evaluations {
 		e := &in.Evaluations[i]
 		e.inherit(&in.evaluation)
-		var err error
-		if calls[i], err = e.call(); err != nil {
-			s.failText(w, err)
-			return
+		d := evaluated{}
+		if call, err := e.call(); err != nil { // of one, not of all: the others are answered
+			d = failedEvaluation(err)
+		} else {
+			d = s.evaluate(r.Context(), c, call, e)
 		}
-	}
-	out := evaluatedAll{Evaluations: []evaluated{}}
-	for i, call := range calls {
-		d := s.evaluate(r.Context(), c, call, &in.Evaluations[i])
 		if out.Evaluations = append(out.Evaluations, d); stop(d.Decision) {
 			break
 		}
@@ -250,7 +248,19 @@ func (e *evaluation) call() (*obstat.Call, error) {
 	} else {
 		call.User = *e.Subject.ID
 	}
+	if err == nil {
+		err = boundCall(call, "evaluation")
+	}
+	if tooLong := new(overlong); errors.As(err, &tooLong) {
+		err = bad(tooLong.Error()) // AuthZEN has other names for the fields: a position would mislead
+	}
 	return call, err
+}
+
+// failedEvaluation is the answer to an evaluation that is in error: it denies.
+func failedEvaluation(err error) evaluated {
+	return evaluated{Context: map[string]any{"error": map[string]any{"status": ProblemOf(err).Status,
+		"message": firstLine(err.Error())}}}
 }
 
 // evaluate puts an evaluation to the gate. An error of one evaluation denies it.
@@ -258,8 +268,7 @@ func (s *Server) evaluate(ctx context.Context, c *caller, call *obstat.Call, e *
 	user := call.User
 	d, err := s.evaluated(ctx, c, call, e)
 	if err != nil {
-		return evaluated{Context: map[string]any{"error": map[string]any{"status": ProblemOf(err).Status,
-			"message": firstLine(err.Error())}}}
+		return failedEvaluation(err)
 	}
 	out := evaluated{Decision: d.Verdict == obstat.Allow.String(),
 		Context: map[string]any{"reason": d.Reason, "verdict": d.Verdict}}

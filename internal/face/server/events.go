@@ -22,10 +22,10 @@ const (
 )
 
 // events streams changes, as server-sent events: each `request` that was put
-// or changed, and each `policy` that was activated. A stream that goes on with
-// Last-Event-ID gets those it missed; a request may come twice, and one that changed
-// twice at once may come only as it is then. An `event: reset`
-// says that too much was missed, and everything is to be loaded anew.
+// or changed, each `policy` that was activated, and each `note` that people leave beside a request: who looks at it,
+// and an answer that can still be taken back. With `brief=1` a request comes as its ID and state alone. A stream that
+// goes on with Last-Event-ID gets those it missed; a request may come twice, and one that changed twice at once may
+// come only as it is then. An `event: reset` says that too much was missed, and everything is to be loaded anew.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, c *caller) {
 	leave, ok := s.enter(w, c)
 	if !ok {
@@ -43,13 +43,18 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, c *caller) {
 	if reset {
 		st.write(resetEvent)
 	}
+	short := r.URL.Query().Get("brief") != ""
 	for _, m := range missed {
-		if text, err := encodeEvent("request", m.Changed, m); err == nil {
+		data := any(m)
+		if short {
+			data = brief(m)
+		}
+		if text, err := encodeEvent("request", m.Changed, data); err == nil {
 			st.write(text)
 		}
 	}
 	st.flush()
-	s.follow(r, st, n)
+	s.follow(r, st, n, short)
 }
 
 // resetEvent says that too much was missed.
@@ -84,7 +89,7 @@ func (s *Server) backlog(r *http.Request) (missed []*approval.Request, reset boo
 }
 
 // follow sends events from number n on until the client goes or the server ends.
-func (s *Server) follow(r *http.Request, st *stream, n int) {
+func (s *Server) follow(r *http.Request, st *stream, n int, short bool) {
 	beat := time.NewTimer(heartbeat)
 	defer beat.Stop()
 	for st.err == nil {
@@ -93,8 +98,12 @@ func (s *Server) follow(r *http.Request, st *stream, n int) {
 			st.write(resetEvent)
 			n = s.hub.now()
 		}
-		for _, text := range frames {
-			st.write(text)
+		for _, f := range frames {
+			if short {
+				st.write(f.brief)
+			} else {
+				st.write(f.whole)
+			}
 		}
 		if n += len(frames); len(frames) > 0 || lost {
 			st.flush()

@@ -7,12 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/ledger"
 )
@@ -63,7 +67,11 @@ func methods(mux *http.ServeMux, r *http.Request) string {
 // guard makes the checks that hold for everything.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = s.behindProxy(r)
 		setHeaders(w.Header(), r)
+		if s.opts.TLS {
+			w.Header()["Strict-Transport-Security"] = strictTransport
+		}
 		rec := &recorder{ResponseWriter: w, code: http.StatusOK}
 		if r.ContentLength != 0 {
 			// Before the caller is known: net/http reads the rest of a body before it answers,
@@ -86,6 +94,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		switch {
 		case s.opts.Hosts != nil && !bySocket(r) && !slices.Contains(s.opts.Hosts, r.Host):
 			s.problem(rec, newProblem(http.StatusMisdirectedRequest, "host", "this server is not called that", "Host: "+r.Host))
+		case !queryReads(r):
+			s.problem(rec, bad("the query after ? cannot be read: separate parameters by & and write ; as %3B"))
 		case fromElsewhere(r):
 			s.problem(rec, newProblem(http.StatusForbidden, "origin", "a page of another site may not do that", ""))
 		default:
@@ -94,16 +104,26 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
+// queryReads tells whether the query can be read whole: of `?session=x;y` net/http would drop the parameter silently.
+func queryReads(r *http.Request) bool {
+	if r.URL.RawQuery == "" {
+		return true
+	}
+	_, err := url.ParseQuery(r.URL.RawQuery)
+	return err == nil
+}
+
 // The values of headers that every answer has; answers share them.
 var (
-	apiVersion = []string{client.API}
-	noSniff    = []string{"nosniff"}
-	noReferrer = []string{"no-referrer"}
-	noFrame    = []string{"DENY"}
-	isJSON     = []string{"application/json"}
-	noStore    = []string{"no-store"}
-	pagePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"}
-	dataPolicy = []string{"default-src 'none'; frame-ancestors 'none'"}
+	apiVersion      = []string{client.API}
+	noSniff         = []string{"nosniff"}
+	noReferrer      = []string{"no-referrer"}
+	noFrame         = []string{"DENY"}
+	strictTransport = []string{"max-age=31536000"}
+	isJSON          = []string{"application/json"}
+	noStore         = []string{"no-store"}
+	pagePolicy      = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"}
+	dataPolicy      = []string{"default-src 'none'; frame-ancestors 'none'"}
 )
 
 // setHeaders sets the headers that every answer has. No browser
@@ -165,6 +185,10 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 func (s *Server) serveRoute(rt *route, w http.ResponseWriter, r *http.Request) {
 	if s.traces != nil {
 		defer s.traces.begin(rt, r, w)()
+	}
+	if rt.probe {
+		rt.serve(s, w, r, &caller{address: addressOf(r)})
+		return
 	}
 	c, err := s.admit(rt.who, r)
 	if err != nil && rt.lost && ProblemOf(err).Type == "unavailable" {
@@ -287,6 +311,7 @@ func (s *Server) pages(console *http.ServeMux, missing http.Handler) http.Handle
 		c, err := s.admit(people, r)
 		switch {
 		case errors.Is(err, errWho) && r.Method == http.MethodGet:
+			s.rememberPage(w, r)
 			s.loginPage(w, http.StatusUnauthorized)
 		case err != nil:
 			s.refuse(w, err)
@@ -339,7 +364,65 @@ func (s *Server) serveLogin(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	http.Redirect(w, r, "/", http.StatusSeeOther)
+	http.Redirect(w, r, s.rememberedPage(w, r), http.StatusSeeOther)
+}
+
+// nextCookie names the page that a person wanted before the login: a request that a chat links to.
+const nextCookie = "obstat-next"
+
+// rememberPage keeps the page of a request over the login.
+func (s *Server) rememberPage(w http.ResponseWriter, r *http.Request) {
+	if isRequestPage(r.URL.Path) {
+		http.SetCookie(w, &http.Cookie{Name: nextCookie, Value: r.URL.Path, Path: "/", HttpOnly: true, Secure: s.opts.TLS,
+			SameSite: http.SameSiteLaxMode, MaxAge: int(loginLife.Seconds())})
+	}
+}
+
+// rememberedPage returns the page that a login leads to, and forgets it.
+func (s *Server) rememberedPage(w http.ResponseWriter, r *http.Request) string {
+	cookie, err := r.Cookie(nextCookie)
+	if err != nil || !isRequestPage(cookie.Value) {
+		return "/"
+	}
+	http.SetCookie(w, &http.Cookie{Name: nextCookie, Path: "/", HttpOnly: true, Secure: s.opts.TLS, MaxAge: -1})
+	return cookie.Value
+}
+
+// isRequestPage tells whether a path is the page of one request, and nothing that a link could smuggle in.
+func isRequestPage(path string) bool {
+	id, ok := strings.CutPrefix(path, "/requests/")
+	return ok && id != "" && len(id) < 100 && strings.Trim(id,
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
+}
+
+// behindProxy returns a request with the address of the client that a trusted proxy names: the last one in
+// X-Forwarded-For that is no trusted proxy itself.
+func (s *Server) behindProxy(r *http.Request) *http.Request {
+	if len(s.opts.Proxies) == 0 || !s.trusted(addressOf(r)) {
+		return r
+	}
+	var hops []string
+	for _, line := range r.Header.Values("X-Forwarded-For") {
+		hops = append(hops, strings.Split(line, ",")...)
+	}
+	for _, hop := range slices.Backward(hops) {
+		address, err := netip.ParseAddr(strings.TrimSpace(hop))
+		if err != nil {
+			break // whatever stands before it, nobody who is trusted has said it
+		}
+		c := *r
+		c.RemoteAddr = net.JoinHostPort(address.String(), "0")
+		if r = &c; !s.trusted(address.String()) {
+			break
+		}
+	}
+	return r
+}
+
+// trusted tells whether an address is that of a trusted proxy.
+func (s *Server) trusted(address string) bool {
+	ip, err := netip.ParseAddr(address)
+	return err == nil && slices.ContainsFunc(s.opts.Proxies, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) })
 }
 
 func (s *Server) serveLogout(w http.ResponseWriter, r *http.Request) {
@@ -373,11 +456,28 @@ func (s *Server) ready(ctx context.Context) error {
 	if err := s.gate.Mend(ctx); err != nil {
 		return fmt.Errorf("the ledger cannot be written: %w", err)
 	}
+	return s.writes(ctx)
+}
+
+// writes tells why records cannot be written now: where the last of any kind could not be, one that says so is tried.
+func (s *Server) writes(ctx context.Context) error {
+	st, ok := s.store.(interface{ Failed() error })
+	if !ok || st.Failed() == nil {
+		return nil
+	}
+	why := st.Failed()
+	err := s.store.Append(ctx, &ledger.Record{Time: time.Now(), Kind: ledger.Damage,
+		Reason: ledger.Clip("records could not be written: " + why.Error())})
+	if err != nil {
+		return fmt.Errorf("the ledger cannot be written: %w", err)
+	}
 	return nil
 }
 
 func (s *Server) serveReady(w http.ResponseWriter, r *http.Request, _ *caller) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	s.probing.Lock() // probes are outside the limits: a flood of them asks the store one at a time
+	defer s.probing.Unlock()
 	if err := s.ready(r.Context()); err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprintln(w, firstLine(err.Error()))
@@ -400,10 +500,7 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) 
 		return
 	}
 	ctl := http.NewResponseController(w)
-	begun := false
-	// Replicas have chains of their own, whose records are numbered each by itself and may
-	// be committed late: each look goes a while back, and skips the records that were sent.
-	sent, newest := map[ledger.Hash]time.Time{}, time.Now().Add(-followWindow)
+	begun, at := false, s.newFollower(&q)
 	for {
 		for rec, err := range s.store.Records(r.Context(), q) {
 			switch {
@@ -416,11 +513,8 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) 
 				s.opts.Log.Error("the ledger could not be read", "error", err)
 				panic(http.ErrAbortHandler) // an export that just ended would look whole
 			}
-			if _, again := sent[rec.Hash]; again {
+			if follow && at.again(rec) {
 				continue
-			}
-			if follow && rec.Time.After(newest.Add(-followWindow)) {
-				sent[rec.Hash] = rec.Time
 			}
 			_ = ctl.SetWriteDeadline(time.Now().Add(writeLimit))
 			beginLines(w, &begun)
@@ -431,17 +525,7 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) 
 		if beginLines(w, &begun); !follow {
 			return
 		}
-		for hash, at := range sent {
-			if at.Before(newest.Add(-followWindow)) {
-				delete(sent, hash)
-			} else if at.After(newest) {
-				newest = at
-			}
-		}
-		q.Limit = 0
-		if since := newest.Add(-followWindow); since.After(q.Since) {
-			q.Since = since
-		}
+		at.next()
 		_ = ctl.Flush()
 		select {
 		case <-r.Context().Done():
@@ -450,6 +534,58 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) 
 			return
 		case <-time.After(time.Second):
 		}
+	}
+}
+
+// A follower of the ledger goes on behind the records that it was sent. One chain is followed by its numbers. Replicas
+// have chains of their own, which are numbered each by itself and whose records may be committed late: each look goes
+// a while back by the time of taking, and skips the records that were sent. A time from the future steers neither.
+type follower struct {
+	q      *ledger.Query
+	chains bool
+	sent   map[ledger.Hash]time.Time
+	newest time.Time
+}
+
+func (s *Server) newFollower(q *ledger.Query) *follower {
+	_, chains := s.store.(approval.Hinter) // processes with chains of their own share it
+	return &follower{q: q, chains: chains, sent: map[ledger.Hash]time.Time{}, newest: time.Now().Add(-followWindow)}
+}
+
+// again tells whether a record was sent before, and remembers it.
+func (f *follower) again(r *ledger.Record) bool {
+	if !f.chains {
+		f.q.After = max(f.q.After, r.Seq)
+		return false
+	}
+	if _, again := f.sent[r.Hash]; again {
+		return true
+	}
+	at, now := r.TakenAt(), time.Now()
+	if at.After(now) {
+		at = now
+	}
+	if at.After(f.newest.Add(-followWindow)) {
+		f.sent[r.Hash] = at
+	}
+	return false
+}
+
+// next moves the query on to what comes next.
+func (f *follower) next() {
+	f.q.Limit = 0
+	if !f.chains {
+		return
+	}
+	for hash, at := range f.sent {
+		if at.Before(f.newest.Add(-followWindow)) {
+			delete(f.sent, hash)
+		} else if at.After(f.newest) {
+			f.newest = at
+		}
+	}
+	if since := f.newest.Add(-followWindow); since.After(f.q.Since) {
+		f.q.Since = since
 	}
 }
 

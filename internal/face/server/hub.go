@@ -12,7 +12,8 @@ import (
 // A hub holds the last events, each encoded once for all listeners.
 type hub struct {
 	mu    sync.Mutex
-	last  [][]byte
+	last  []frame
+	bytes int             // of last
 	first int             // number of last[0]
 	more  chan struct{}   // closed when there is another event
 	over  context.Context // ends with the server
@@ -20,8 +21,14 @@ type hub struct {
 	open  map[string]int // streams, by whose they are
 }
 
-// maxFrames bounds how many events a listener may be behind.
-const maxFrames = 4096
+// A frame is an event as it is sent: whole, or in brief for a page that asks for what it shows.
+type frame struct{ whole, brief []byte }
+
+// maxFrames bounds how many events a listener may be behind, and maxBytes how many bytes of them are kept.
+const (
+	maxFrames = 4096
+	maxBytes  = 4 << 20
+)
 
 func newHub() *hub {
 	h := &hub{more: make(chan struct{}), open: map[string]int{}}
@@ -32,17 +39,49 @@ func newHub() *hub {
 // request adds the event that a request was put or changed.
 func (h *hub) request(r *approval.Request) { h.add("request", r.Changed, r) }
 
+// A briefRequest says which request has changed, and for one that ended how.
+type briefRequest struct {
+	ID      string         `json:"id"`
+	State   approval.State `json:"state"`
+	Version int            `json:"version"`
+	By      string         `json:"by,omitempty"` // the person who answered
+}
+
+// brief returns the short form of an event's data; nil where there is none.
+func brief(v any) any {
+	r, ok := v.(*approval.Request)
+	if !ok {
+		return nil
+	}
+	out := &briefRequest{ID: r.ID, State: r.State, Version: r.Version}
+	if n := len(r.Answers); n > 0 {
+		out.By = r.Answers[n-1].By
+	}
+	return out
+}
+
 // add adds an event.
 func (h *hub) add(kind string, cursor int64, v any) {
 	text, err := encodeEvent(kind, cursor, v)
 	if err != nil {
 		return // a request that was read from JSON can be written as JSON
 	}
+	one := frame{text, text}
+	if short := brief(v); short != nil {
+		if one.brief, err = encodeEvent(kind, cursor, short); err != nil {
+			return
+		}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.last = append(h.last, text); len(h.last) > maxFrames {
-		h.first += len(h.last) - maxFrames/2
-		h.last = append([][]byte(nil), h.last[len(h.last)-maxFrames/2:]...)
+	h.last, h.bytes = append(h.last, one), h.bytes+len(text)
+	if len(h.last) > maxFrames || h.bytes > maxBytes {
+		drop := 0 // half of them at once: each time the others are copied
+		for ; len(h.last)-drop > maxFrames/2 || h.bytes > maxBytes/2 && len(h.last)-drop > 1; drop++ {
+			h.bytes -= len(h.last[drop].whole)
+		}
+		h.first += drop
+		h.last = append([]frame(nil), h.last[drop:]...)
 	}
 	close(h.more)
 	h.more = make(chan struct{})
@@ -70,7 +109,7 @@ func (h *hub) now() int {
 
 // after returns the events from number n on, and a channel that is closed when there are
 // more. lost: some are not there any more. ended: the server ends.
-func (h *hub) after(n int) (frames [][]byte, more <-chan struct{}, lost, ended bool) {
+func (h *hub) after(n int) (frames []frame, more <-chan struct{}, lost, ended bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if n < h.first {

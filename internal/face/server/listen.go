@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -60,13 +61,53 @@ func (l *Listening) listen() (net.Listener, []string, error) {
 	if l.Cert == "" {
 		return ln, hosts, nil
 	}
-	pair, err := tls.LoadX509KeyPair(l.Cert, l.Key)
-	if err != nil {
+	cert := &certificate{cert: l.Cert, key: l.Key}
+	if _, err := cert.get(nil); err != nil {
 		_ = ln.Close()
 		return nil, nil, err
 	}
-	return tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+	return tls.NewListener(ln, &tls.Config{GetCertificate: cert.get, MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"h2", "http/1.1"}}), hosts, nil
+}
+
+// A certificate is read from its files again when they have changed: those of today last for weeks.
+type certificate struct {
+	cert, key string
+
+	mu     sync.Mutex
+	pair   *tls.Certificate
+	looked time.Time
+	as     [2]time.Time // when the files were written
+}
+
+// lookAgain is how long the files are not looked at again.
+const lookAgain = 5 * time.Second
+
+// get returns the certificate. One that cannot be read, as while it is being replaced, leaves the one before in use.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pair != nil && time.Since(c.looked) < lookAgain {
+		return c.pair, nil
+	}
+	c.looked = time.Now()
+	var as [2]time.Time
+	for i, name := range []string{c.cert, c.key} {
+		if info, err := os.Stat(name); err == nil {
+			as[i] = info.ModTime()
+		}
+	}
+	if c.pair != nil && as == c.as {
+		return c.pair, nil
+	}
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	switch {
+	case err == nil:
+		c.pair, c.as = &pair, as
+	case c.pair == nil:
+		return nil, err
+	}
+	return c.pair, nil
 }
 
 // Loopback tells whether only this machine can reach a host.

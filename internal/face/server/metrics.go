@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/approval"
 )
 
 // metrics counts for Prometheus. They are written by hand: three kinds of
@@ -81,16 +80,20 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request, _ *caller)
 		gauges = append(gauges, gauge{"obstat_spans_lost_total", "counter", "spans that the collector did not take",
 			s.traces.lost.Load()})
 	}
+	if s.teller != nil {
+		gauges = append(gauges, gauge{"obstat_notifications_total", "counter", "notifications that were delivered",
+			s.teller.Sent.Load()},
+			gauge{"obstat_notifications_failed_total", "counter", "notifications that could not be delivered",
+				s.teller.Failed.Load()})
+	}
 	for _, g := range gauges {
 		header(w, g.name, g.kind, g.help)
 		fmt.Fprintf(w, "%s %d\n", g.name, g.value)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second) // a store that is away takes no longer
 	defer cancel()
-	if pending, err := s.store.Requests(ctx, approval.Query{State: approval.Pending}); err == nil {
-		header(w, "obstat_requests_pending", "gauge", "requests that wait for people")
-		fmt.Fprintf(w, "obstat_requests_pending %d\n", len(pending))
-	}
+	header(w, "obstat_requests_pending", "gauge", "requests that wait for people")
+	fmt.Fprintf(w, "obstat_requests_pending %d\n", s.service.Waiting())
 	up := 1
 	if s.ready(ctx) != nil {
 		up = 0

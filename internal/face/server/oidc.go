@@ -6,9 +6,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"html"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -26,8 +28,11 @@ type OIDC struct {
 	// PublicURL is the address of this server for browsers: the provider sends them back
 	// to its /oidc/callback.
 	PublicURL string
-	// RolesClaim is the claim that has the roles of a person; "" is `groups`.
+	// RolesClaim is the claim that has the groups of a person; "" is `groups`.
 	RolesClaim string
+	// Roles are the roles of people in a group. A group that is not named here has none, and a person without a role is
+	// not let in: an identity provider knows many more people than those who answer agents.
+	Roles map[string][]string
 }
 
 // oidcKind is the kind of the documents of logins under way.
@@ -40,41 +45,101 @@ type attempt struct {
 	Expires  time.Time `json:"expires"`
 }
 
+// A provider is the OpenID provider, once it has been reached.
+type provider struct {
+	o *OIDC
+
+	mu       sync.Mutex
+	conf     *oauth2.Config
+	verifier *oidc.IDTokenVerifier
+}
+
+// get returns the provider's settings. It is asked for them when they are needed first, and again after a failure: a
+// server starts, and decides calls, while the provider is away.
+func (p *provider) get() (*oauth2.Config, *oidc.IDTokenVerifier, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.conf != nil {
+		return p.conf, p.verifier, nil
+	}
+	// The keys are fetched with this context later on, so that it does not end here.
+	found, err := oidc.NewProvider(oidc.ClientContext(context.Background(), &http.Client{Timeout: 10 * time.Second}),
+		p.o.Issuer)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the OpenID provider: %w", err)
+	}
+	p.conf = &oauth2.Config{ClientID: p.o.ClientID, ClientSecret: p.o.Secret, Endpoint: found.Endpoint(),
+		RedirectURL: strings.TrimSuffix(p.o.PublicURL, "/") + "/oidc/callback", Scopes: []string{oidc.ScopeOpenID, "profile",
+			"email"}}
+	p.verifier = found.Verifier(&oidc.Config{ClientID: p.o.ClientID})
+	return p.conf, p.verifier, nil
+}
+
 // mountOIDC adds the routes of a login with the provider.
 func (s *Server) mountOIDC(mux *http.ServeMux) error {
 	o := s.opts.OIDC
 	if o.ClientID == "" || o.PublicURL == "" {
 		return errors.New("logging in with a provider needs a client ID and the public URL of this server")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	provider, err := oidc.NewProvider(ctx, o.Issuer)
-	if err != nil {
-		return fmt.Errorf("the OpenID provider: %w", err)
-	}
-	conf := &oauth2.Config{ClientID: o.ClientID, ClientSecret: o.Secret, Endpoint: provider.Endpoint(),
-		RedirectURL: strings.TrimSuffix(o.PublicURL, "/") + "/oidc/callback", Scopes: []string{oidc.ScopeOpenID, "profile",
-			"email"}}
-	verifier := provider.Verifier(&oidc.Config{ClientID: o.ClientID})
-	mux.HandleFunc("GET /oidc/start", s.stranger(func(w http.ResponseWriter, r *http.Request) { s.startOIDC(w, r, conf) }))
+	p := &provider{o: o}
+	mux.HandleFunc("GET /oidc/start", s.stranger(func(w http.ResponseWriter, r *http.Request) {
+		conf, _, err := p.get()
+		if err != nil {
+			s.unreachable(w, err)
+			return
+		}
+		s.startOIDC(w, r, conf)
+	}))
 	mux.HandleFunc("GET /oidc/callback", s.stranger(func(w http.ResponseWriter, r *http.Request) {
-		p, err := s.endOIDC(r, conf, verifier)
+		conf, verifier, err := p.get()
+		if err != nil {
+			s.unreachable(w, err)
+			return
+		}
+		person, err := s.endOIDC(r, conf, verifier)
 		if err != nil {
 			s.opts.Log.Warn("a login with the provider failed", "error", err)
 			s.loginPage(w, http.StatusUnauthorized)
 			return
 		}
-		if err := s.auth.begin(r.Context(), w, r, *p); err != nil {
+		if len(person.Roles) == 0 {
+			s.opts.Log.Warn("a person without a role was not let in", "person", person.Name)
+			s.noRole(w, person.Name)
+			return
+		}
+		if err := s.auth.begin(r.Context(), w, r, *person); err != nil {
 			s.fail(w, err)
 			return
 		}
-		// A cookie that is SameSite=Strict is not sent along with a redirect that began
-		// at the provider: the page that comes next is opened by our own page.
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Refresh", "0; url=/")
-		fmt.Fprint(w, `<!doctype html><title>obstat</title><p>Logged in. <a href="/">Go on</a></p>`)
+		http.Redirect(w, r, s.rememberedPage(w, r), http.StatusSeeOther)
 	}))
 	return nil
+}
+
+// unreachable says that the provider is away.
+func (s *Server) unreachable(w http.ResponseWriter, err error) {
+	s.opts.Log.Warn("nobody can log in with the provider", "error", err)
+	w.Header().Set("Retry-After", "10")
+	s.words(w, http.StatusServiceUnavailable, "The provider is away",
+		"Nobody can log in with it now. Try again, or log in with a link.")
+}
+
+// noRole tells a person whom the provider knows that no group of theirs has a role here.
+func (s *Server) noRole(w http.ResponseWriter, name string) {
+	s.words(w, http.StatusForbidden, "You have no role here",
+		"You are "+name+". None of your groups has a role on this server; its administrator maps them with --oidc-role.")
+}
+
+// words writes a page without a login.
+func (s *Server) words(w http.ResponseWriter, status int, title, text string) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	page := `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>%[1]s · obstat</title><link rel="stylesheet" href="/static/console.css">
+<body class="login"><main><div class="card"><h1>%[1]s</h1><p>%[2]s</p>
+<p><a class="button" href="/login">Back</a></p></div></main></body></html>`
+	fmt.Fprintf(w, page, html.EscapeString(title), html.EscapeString(text))
 }
 
 // stranger bounds how often an address without a token may ask for something: each login
@@ -155,8 +220,11 @@ func (s *Server) personOf(id *oidc.IDToken) (*Person, error) {
 	}
 	list, _ := claims[cmp.Or(s.opts.OIDC.RolesClaim, "groups")].([]any)
 	for _, v := range list {
-		if role, ok := v.(string); ok && !slices.Contains(p.Roles, role) {
-			p.Roles = append(p.Roles, role)
+		group, _ := v.(string)
+		for _, role := range s.opts.OIDC.Roles[group] {
+			if !slices.Contains(p.Roles, role) {
+				p.Roles = append(p.Roles, role)
+			}
 		}
 	}
 	return p, nil

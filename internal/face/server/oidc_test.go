@@ -86,7 +86,7 @@ func TestOIDC(t *testing.T) {
 	p := newProvider(t)
 	s := open(t, func(o *server.Options) {
 		o.Who = func(*obstat.Call, *obstat.Decision) approval.Who { return approval.Who{Needed: 2} }
-		o.OIDC = &server.OIDC{Issuer: p.http.URL, ClientID: "obstat", Secret: "x", PublicURL: "http://" + o.Hosts[0]}
+		o.OIDC = &server.OIDC{Issuer: p.http.URL, ClientID: "obstat", Secret: "x", PublicURL: "http://" + o.Hosts[0], Roles: map[string][]string{"dev": {"dev"}, "admin": {"admin"}}}
 	})
 	login := func(change func(map[string]any)) (int, *http.Client) {
 		p.mu.Lock()
@@ -100,13 +100,13 @@ func TestOIDC(t *testing.T) {
 		resp.Body.Close()
 		return resp.StatusCode, browser
 	}
-	code, browser := login(nil)
+	code, browser := login(nil) // it leads to the inbox, which this server does not have
 	resp, err := browser.Get(s.http.URL + "/v1/me")
 	must(t, err)
 	var me map[string]any
 	must(t, json.NewDecoder(resp.Body).Decode(&me))
 	resp.Body.Close()
-	if code != 200 || me["name"] != "ann@example.com" || me["kind"] != "person" || me["csrf"] == "" {
+	if code != 404 || me["name"] != "ann@example.com" || me["kind"] != "person" || me["csrf"] == "" {
 		t.Errorf("%d %v", code, me)
 	}
 	// Whoever logs in is the subject, and the names that the provider has for it.

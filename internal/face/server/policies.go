@@ -12,7 +12,6 @@ import (
 	"github.com/obstat/obstat/internal/study/explain"
 	"github.com/obstat/obstat/internal/study/lint"
 	"github.com/obstat/obstat/internal/study/replay"
-	"github.com/obstat/obstat/ledger"
 )
 
 // Policies returns the versions that are kept, newest first, and which one is in
@@ -127,11 +126,12 @@ func (v *Service) DiffWith(ctx context.Context, up *client.PolicyUpload, version
 	if err != nil {
 		return nil, err
 	}
-	rep, err := replay.Run(v.s.store.Records(ctx, ledger.Query{Since: time.Now().AddDate(0, 0, -diffDays)}), next.Policy,
-		now.Policy)
+	calls, of, err := v.frequent(ctx, time.Now().AddDate(0, 0, -diffDays))
 	if err != nil {
 		return nil, err
 	}
+	rep := replay.RunCounted(calls, next.Policy, now.Policy)
+	out.Distinct, out.Of = len(calls), max(of, rep.Calls)
 	out.Calls, out.Flipped = rep.Calls, rep.Flipped
 	for i := range rep.Flips {
 		f := &rep.Flips[i]

@@ -39,6 +39,7 @@ var faults = []fault{
 	{approval.ErrNotYou, http.StatusForbidden, "not-you", "you may not answer this request"},
 	{approval.ErrBroader, http.StatusUnprocessableEntity, "broader", "the rule is broader than the call"},
 	{approval.ErrBad, http.StatusUnprocessableEntity, "bad-answer", "the answer makes no sense"},
+	{errTooMany, http.StatusTooManyRequests, "too-many", "too many requests; slow down"},
 	{errForbidden, http.StatusForbidden, "forbidden", "this is not for you to do"},
 	{context.DeadlineExceeded, http.StatusServiceUnavailable, "timeout", "it took too long"},
 	{context.Canceled, http.StatusServiceUnavailable, "canceled", "the client went away"},
@@ -109,11 +110,15 @@ func bad(detail string) *client.Problem {
 
 // readJSON reads a body strictly: duplicate and unknown keys and values of the
 // wrong kind are problems with a position, all at once.
-func readJSON(r *http.Request, limit int64, as *tree.Decoder, v any) error {
+func readJSON(r *http.Request, limit int64, as *tree.Decoder, v any) ([]byte, error) {
 	data, err := readBody(r, limit)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	return data, decodeJSON(data, as, v)
+}
+
+func decodeJSON(data []byte, as *tree.Decoder, v any) error {
 	options := jsonx.Options{NoMark: true, Fold: 2, NUL: true}
 	if jsonx.Into(data, options, as, v) {
 		return nil

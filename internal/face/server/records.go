@@ -99,7 +99,8 @@ func (in *intake) next(line string) error {
 	if withheld {
 		return nil
 	}
-	from := ledger.Foreign{Seq: r.Seq, Prev: r.Prev, Hash: r.Hash, From: in.token.ID, Name: in.token.Name}
+	from := ledger.Foreign{Seq: r.Seq, Prev: r.Prev, Hash: r.Hash, From: in.token.ID, Name: in.token.Name,
+		Taken: time.Now().UTC()}
 	if r.Spool, err = json.Marshal(from); err != nil {
 		return err
 	}

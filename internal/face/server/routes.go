@@ -15,7 +15,9 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/internal/face/tell"
 	"github.com/obstat/obstat/internal/format/tree"
+	"github.com/obstat/obstat/internal/keep/docs"
 	"github.com/obstat/obstat/internal/study/explain"
 	"github.com/obstat/obstat/internal/study/replay"
 	"github.com/obstat/obstat/ledger"
@@ -43,6 +45,7 @@ type route struct {
 	kind                  string   // media type of the answer; "" is JSON
 	wrong                 string   // media type of an error, which is a text then; "" is a problem
 	status                int      // of a success; zero is 200, or 204 for nothing
+	probe                 bool     // is outside the limits: a probe that gets 429 has a server killed
 	lost                  bool     // is for callers that were known before the store was lost as well
 	serve                 func(s *Server, w http.ResponseWriter, r *http.Request, c *caller)
 }
@@ -66,8 +69,10 @@ func op[In, Out any](method, path, summary string, who who, query []string,
 	return route{method: method, path: path, summary: summary, who: who, in: in, out: out, query: query,
 		serve: func(s *Server, w http.ResponseWriter, r *http.Request, c *caller) {
 			req := &request[In]{caller: c, Request: r}
+			var data []byte
 			if in != reflect.TypeFor[none]() {
-				if err := readJSON(r, maxBody, as, &req.body); err != nil {
+				var err error
+				if data, err = readJSON(r, maxBody, as, &req.body); err != nil {
 					s.fail(w, err)
 					return
 				}
@@ -75,7 +80,7 @@ func op[In, Out any](method, path, summary string, who who, query []string,
 			v, err := do(s.service, r.Context(), req)
 			switch {
 			case err != nil:
-				s.fail(w, err)
+				s.fail(w, located(err, data))
 			case out == reflect.TypeFor[none]():
 				w.WriteHeader(http.StatusNoContent)
 			default:
@@ -111,6 +116,8 @@ func routes() []route {
 			append([]string{"follow"}, ledgerQuery...), (*Server).serveLedger),
 		op("GET", "/v1/ledger/verify", "Verify the ledger's chain", people, nil, verifyLedger),
 		op("GET", "/v1/stats", "Count decisions, answers and rules", people, []string{"since", "buckets"}, getStats),
+		op("GET", "/v1/notifications/undelivered", "List the notifications that could not be delivered", admins, nil,
+			undelivered),
 		op("GET", "/v1/agents", "List the agents that were seen", people, nil, listAgents),
 		op("POST", "/v1/agents/proofs", "Take what obstat doctor found of the agents on a machine", agents|people, nil,
 			takeProofs),
@@ -125,11 +132,13 @@ func routes() []route {
 			}),
 		op("GET", "/v1/me", "Who the server takes the caller for", agents|people, nil, whoAmI),
 		raw("GET", "/v1/events", "Stream what happens, as server-sent events", "text/event-stream", people,
-			[]string{"after"}, (*Server).events),
+			[]string{"after", "brief"}, (*Server).events),
 	}, policyRoutes(), tokenRoutes(), []route{
-		raw("GET", "/healthz", "Is the process alive", "text/plain", anybody, nil, (*Server).serveHealth),
+		{method: "GET", path: "/healthz", summary: "Is the process alive", who: anybody, probe: true,
+			in: reflect.TypeFor[none](), out: reflect.TypeFor[none](), kind: "text/plain", serve: (*Server).serveHealth},
 		{method: "GET", path: "/readyz", summary: "Can calls be decided and written down; 503 says why not", who: anybody,
-			in: reflect.TypeFor[none](), out: reflect.TypeFor[none](), kind: "text/plain", wrong: "text/plain", serve: (*Server).serveReady},
+			probe: true, in: reflect.TypeFor[none](), out: reflect.TypeFor[none](), kind: "text/plain", wrong: "text/plain",
+			serve: (*Server).serveReady},
 		always(raw("GET", "/metrics", "Metrics for Prometheus", "text/plain", people|agents, nil, (*Server).serveMetrics)),
 		raw("GET", "/openapi.json", "This document", "application/json", anybody, nil, (*Server).serveOpenAPI),
 	}, authzenRoutes(), opencodeRoutes(), mcpRoutes())
@@ -168,11 +177,44 @@ func tokenRoutes() []route {
 			r *request[client.TokenRequest]) (client.Token, error) {
 			return v.s.auth.newToken(ctx, r.body, r.person.Name)
 		}),
+		op("GET", "/v1/sessions", "List the logins of people", admins, nil, listSessions),
+		op("DELETE", "/v1/sessions", "End all logins of a person", admins, []string{"person"},
+			func(v *Service, ctx context.Context, r *request[none]) (*client.Ended, error) {
+				person := r.URL.Query().Get("person")
+				if person == "" {
+					return nil, bad("person names whose sessions end")
+				}
+				n, err := v.s.auth.endSessions(ctx, "", person, r.person.Name)
+				return &client.Ended{Sessions: n}, err
+			}),
+		op("DELETE", "/v1/sessions/{id}", "End a login", admins, nil,
+			func(v *Service, ctx context.Context, r *request[none]) (none, error) {
+				n, err := v.s.auth.endSessions(ctx, r.PathValue("id"), "", r.person.Name)
+				if err == nil && n == 0 {
+					err = newProblem(http.StatusNotFound, "not-found", "there is no such session", r.PathValue("id"))
+				}
+				return none{}, err
+			}),
 		op("DELETE", "/v1/tokens/{id}", "Take a token back", admins, nil,
 			func(v *Service, ctx context.Context, r *request[none]) (none, error) {
 				return none{}, v.s.auth.revoke(ctx, r.PathValue("id"), r.person.Name)
 			}),
 	}
+}
+
+func undelivered(v *Service, ctx context.Context, _ *request[none]) (*client.Undelivered, error) {
+	list, err := docs.All[client.Notification](ctx, v.s.store, tell.UndeliveredKind)
+	return &client.Undelivered{Notifications: append([]client.Notification{}, list...)}, err
+}
+
+func listSessions(v *Service, ctx context.Context, _ *request[none]) (*client.Sessions, error) {
+	list, _, err := v.s.auth.sessions(ctx)
+	out := &client.Sessions{Sessions: []client.Session{}}
+	for _, s := range list {
+		out.Sessions = append(out.Sessions, client.Session{ID: s.ID, Person: s.Person.Name, Roles: s.Person.Roles,
+			Login: s.Person.Login, Expires: s.Expires})
+	}
+	return out, err
 }
 
 const (
@@ -211,6 +253,9 @@ func decisions(v *Service, ctx context.Context, r *request[client.DecisionReques
 		return nil, bad(fmt.Sprintf("wait is %d seconds at most, lease %d", maxWait, maxLease))
 	case len(in.Calls) > maxCalls:
 		return nil, bad(fmt.Sprintf("%d calls at a time at most", maxCalls))
+	}
+	if err := boundAll(in); err != nil {
+		return nil, err
 	}
 	if r.lost != nil {
 		return lostReply(in, r.lost), nil
@@ -276,6 +321,9 @@ func (v *Service) decideSafely(ctx context.Context, c *caller, call *obstat.Call
 func explainCall(v *Service, _ context.Context, r *request[client.ExplainRequest]) (*explain.View, error) {
 	if r.body.Call == nil {
 		return nil, bad("give call")
+	}
+	if err := boundCall(r.body.Call, "call"); err != nil {
+		return nil, err
 	}
 	if err := r.admit(r.body.Call, v.s.shelf); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -18,7 +19,9 @@ import (
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/face/mcp"
+	"github.com/obstat/obstat/internal/face/tell"
 	"github.com/obstat/obstat/internal/keep/docs"
+	"github.com/obstat/obstat/internal/keep/tally"
 	"github.com/obstat/obstat/ledger"
 )
 
@@ -26,6 +29,7 @@ import (
 type Store interface {
 	gate.Store
 	docs.Store
+	tally.Keeper
 }
 
 // Options open a Server.
@@ -59,6 +63,8 @@ type Options struct {
 	Console func(*Service) *http.ServeMux
 	// OIDC lets people log in with another server; nil: they do not.
 	OIDC *OIDC
+	// Proxies are the addresses of proxies whose X-Forwarded-For counts; nil: nobody's does.
+	Proxies []netip.Prefix
 	// Rate is how many requests a second one caller may send; zero is 5,000.
 	Rate int
 	// MCP are servers of the Model Context Protocol that agents reach at /mcp/NAME: each
@@ -70,6 +76,10 @@ type Options struct {
 	// Keep is how old a record of the ledger gets before it is taken out; zero keeps all. Each replica
 	// looks after its own chain.
 	Keep time.Duration
+	// Tell has people told elsewhere of requests that wait; nil: nobody is. It was checked.
+	Tell *tell.Config
+	// Recount makes the counts of charts anew from the ledger before anything is served.
+	Recount bool
 	// Traces is the address of a collector that gets a span for each request, by OTLP
 	// over HTTP: `http://localhost:4318`. "" sends none.
 	Traces string
@@ -90,8 +100,11 @@ type Server struct {
 	auth     *auth
 	metrics  *metrics
 	limits   *limits
+	turns    *turns
 	traces   *traces
 	guards   guards
+	probing  sync.Mutex
+	teller   *tell.Teller // nil where nobody is told
 	handler  http.Handler
 	routes   []route
 	local    bool // agents run on this machine: see [Options].World
@@ -120,8 +133,9 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	if !local {
 		opts.World = &obstat.Snapshot{}
 	}
-	s := &Server{opts: opts, local: local, bodyLimit: 20 * time.Second, store: opts.Store,
-		feed: approval.NewFeed(opts.Store, 0), hub: newHub(), metrics: newMetrics(), limits: newLimits(opts.Rate), traces: newTraces(opts.Traces)}
+	s := &Server{opts: opts, local: local, bodyLimit: 20 * time.Second, store: opts.Store, hub: newHub(),
+		feed: approval.NewFeed(opts.Store, 0), metrics: newMetrics(), limits: newLimits(opts.Rate), turns: newTurns(),
+		traces: newTraces(opts.Traces)}
 	s.auth = newAuth(opts.Store, opts.TLS)
 	s.shelf = &shelf{store: opts.Store, files: opts.Policy, shared: opts.Shared, who: opts.PolicyWho}
 	if err := s.shelf.refresh(ctx); err != nil {
@@ -137,13 +151,9 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.service = &Service{s: s, seen: map[string]*seen{}}
+	s.service = &Service{s: s, equals: newEquals(), seen: map[string]*seen{}}
 	s.opencode = newBoard(s.service)
-	s.feed.Each(func(r *approval.Request) {
-		s.hub.request(r)
-		s.opencode.request(r)
-	})
-	if err := s.feed.Begin(ctx); err != nil {
+	if err := s.hear(ctx); err != nil {
 		return nil, err
 	}
 	s.shelf.changed = func(v int) { s.hub.add("policy", 0, map[string]int{"version": v}) }
@@ -151,17 +161,57 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	if s.handler, err = s.build(); err != nil {
 		return nil, err
 	}
+	s.begin(ctx)
+	return s, nil
+}
+
+// hear has everything hear of requests that is to: those that wait already, and those that come.
+func (s *Server) hear(ctx context.Context) error {
+	if s.opts.Tell != nil {
+		s.teller = tell.New(s.opts.Tell, s.store, s.opts.Log)
+	}
+	if s.opts.Recount {
+		if err := s.store.Recount(ctx); err != nil {
+			return err
+		}
+	}
+	keepUp := func(r *approval.Request) {
+		s.service.equals.heard(r)
+		if s.teller != nil {
+			s.teller.Heard(r)
+		}
+	}
+	s.feed.Each(func(r *approval.Request) {
+		s.hub.request(r)
+		s.opencode.request(r)
+		keepUp(r)
+	})
+	if err := s.feed.Begin(ctx); err != nil {
+		return err
+	}
+	waiting, err := s.store.Requests(ctx, approval.Query{State: approval.Pending})
+	for _, r := range waiting {
+		keepUp(r)
+	}
+	return err
+}
+
+// begin starts the work beside the requests.
+func (s *Server) begin(ctx context.Context) {
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
-	for _, do := range []func(context.Context){s.feed.Run, s.sweep, s.forget, s.retain, s.shelf.run, s.service.flush} {
+	for _, do := range []func(context.Context){s.feed.Run, s.sweep, s.forget, s.retain, s.shelf.run, s.service.flush,
+		s.service.watchNotes} {
 		s.work.Go(func() { do(run) })
+	}
+	if s.teller != nil {
+		s.work.Go(func() { s.teller.Run(run) })
 	}
 	if s.traces != nil {
 		s.work.Go(func() {
 			s.traces.run(run, func(err error) { s.opts.Log.Warn("traces were lost", "error", err) })
 		})
 	}
-	return s, nil
 }
 
 // Handler returns the HTTP face.

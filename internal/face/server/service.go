@@ -19,7 +19,6 @@ import (
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/study/explain"
 	"github.com/obstat/obstat/internal/study/lint"
-	"github.com/obstat/obstat/internal/study/replay"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/paths"
 )
@@ -28,6 +27,8 @@ import (
 // console are faces of it. It is safe for concurrent use.
 type Service struct {
 	s *Server
+
+	equals *equals
 
 	taking sync.Map // by token: a *sync.Mutex, held while a machine's records are taken
 
@@ -41,7 +42,8 @@ type seen struct {
 	news bool
 }
 
-// decide puts a call to the gate and waits for people until ctx ends.
+// decide puts a call to the gate and waits for people until ctx ends. Where another call has taken the approval that
+// this one waited for as well, it is put anew: a grant may settle it by now.
 func (v *Service) decide(ctx context.Context, c *caller, call *obstat.Call, in *client.DecisionRequest,
 	key string) (*client.Decision, error) {
 	if err := c.admit(call, v.s.shelf); err != nil {
@@ -51,25 +53,47 @@ func (v *Service) decide(ctx context.Context, c *caller, call *obstat.Call, in *
 	if c.agent != nil && !c.agent.machine() {
 		v.note(c, call.Agent, 1) // a machine's calls are counted by its records
 	}
-	d, req, err := v.put(ctx, c, call, key)
-	if err != nil {
-		return nil, err
-	}
-	v.s.metrics.decided(d.Verdict, time.Since(began))
-	if req == nil {
-		return client.NewDecision(&d, nil), nil
-	}
-	if req.State == approval.Pending {
-		if req, err = v.hold(ctx, req, in.Wait); err != nil {
+	for try := 0; ; try++ {
+		d, req, err := v.put(ctx, c, call, key)
+		if err != nil {
 			return nil, err
 		}
+		if try == 0 {
+			v.s.metrics.decided(d.Verdict, time.Since(began))
+		}
+		if req == nil {
+			return client.NewDecision(&d, nil), nil
+		}
+		if req.State == approval.Pending {
+			if req, err = v.hold(ctx, req, in.Wait); err != nil {
+				return nil, err
+			}
+		}
+		if req.State == approval.Pending || in.Unclaimed && req.State == approval.Approved {
+			d.Verdict = obstat.Ask
+			return client.NewDecision(&d, req), nil
+		}
+		again := key == "" && try < maxJoined
+		if again && (req.State == approval.Claimed || req.State == approval.Done) {
+			continue // an equal call that waited for it as well was faster
+		}
+		approved := req.State == approval.Approved
+		out, err := v.claim(ctx, c, req, client.Claim{Digest: call.DigestText(), Key: key, Lease: in.Lease})
+		if again && approved && err == nil && out.Verdict == obstat.Deny.String() && v.takenBefore(ctx, req.ID) {
+			continue
+		}
+		return out, err
 	}
-	if req.State == approval.Pending || in.Unclaimed && req.State == approval.Approved {
-		d.Verdict = obstat.Ask
-		return client.NewDecision(&d, req), nil
-	}
-	return v.claim(ctx, c, req, client.Claim{Digest: call.DigestText(), Key: key, Lease: in.Lease})
 }
+
+// takenBefore tells whether a caller has claimed an approval.
+func (v *Service) takenBefore(ctx context.Context, id string) bool {
+	r, err := v.s.store.Request(ctx, id)
+	return err == nil && r.Claim != nil
+}
+
+// maxJoined is how often a call is put anew after another has taken the approval that both waited for.
+const maxJoined = 8
 
 // hold waits some seconds for the end of a pending request. A server that ends waits no longer: the
 // caller asks another.
@@ -89,30 +113,90 @@ func (v *Service) hold(ctx context.Context, r *approval.Request, seconds int) (*
 
 // put has a call decided, or finds the request that was put for it under the key.
 func (v *Service) put(ctx context.Context, c *caller, call *obstat.Call,
-	key string) (obstat.Decision, *approval.Request, error) {
+	key string) (d obstat.Decision, req *approval.Request, err error) {
 	if key == "" {
-		// Where the ledger fails, the decision denies and says so.
-		d, _ := v.s.gate.Authorize(ctx, call, &gate.Terms{Ask: gate.Put, Claimed: c.claims(call)})
-		v.asked(d.Request)
-		return d.Decision, d.Request, nil
+		return v.authorize(ctx, c, call, "")
 	}
 	sum := sha256.Sum256([]byte(c.id() + "\x00" + key))
 	id := "req_" + hex.EncodeToString(sum[:16])
 	old, err := v.s.store.Request(ctx, id)
 	if err != nil {
-		d, _ := v.s.gate.Authorize(ctx, call, &gate.Terms{Ask: gate.Put, Request: id, Claimed: c.claims(call)})
-		if d.Request != nil || d.Verdict != obstat.Deny {
-			v.asked(d.Request)
-			return d.Decision, d.Request, nil
+		d, req, err := v.authorize(ctx, c, call, id)
+		if err != nil || req != nil || d.Verdict != obstat.Deny {
+			return d, req, err
 		}
 		if old, err = v.s.store.Request(ctx, id); err != nil { // not put at the same time by another
-			return d.Decision, nil, nil
+			return d, nil, nil
 		}
 	}
 	if !sameCall(&old.Call, old.Digest, call) {
 		return obstat.Decision{}, nil, fmt.Errorf("%w: the key was used for another call before", approval.ErrOther)
 	}
-	return obstat.Decision{Verdict: obstat.Ask, Note: cmp.Or(old.Reason, "it was asked before"), Tool: call.Tool}, old, nil
+	return obstat.Decision{Verdict: obstat.Ask, Note: cmp.Or(old.Reason, "it was asked before"), Tool: call.Tool}, old,
+		nil
+}
+
+// authorize puts a call to the gate. An ask joins the request of an equal call that waits. Where that has just been
+// answered, the call is put once more: the answer may have left a grant.
+func (v *Service) authorize(ctx context.Context, c *caller, call *obstat.Call,
+	id string) (d obstat.Decision, req *approval.Request, err error) {
+	j := &joining{v: v, terms: gate.Terms{Ask: gate.Put, Request: id, Claimed: c.claims(call)}}
+	if id == "" { // a caller with a key finds its own request again, and no other
+		j.terms.Same = j.same
+	}
+	for try := 0; ; try++ {
+		j.put, j.ended, j.joined = "", false, false
+		out, err := v.inTurn(ctx, c, call, &j.terms)
+		if err != nil {
+			return obstat.Decision{}, nil, err
+		}
+		if j.put != "" {
+			v.equals.done(j.put, out.Request == nil)
+		}
+		if j.ended && try < maxJoined {
+			v.equals.heard(out.Request)
+			continue
+		}
+		if !j.joined {
+			v.asked(out.Request)
+		}
+		return out.Decision, out.Request, nil
+	}
+}
+
+// A joining is how an ask fared that may join the request of an equal call.
+type joining struct {
+	v             *Service
+	terms         gate.Terms
+	put           string // ID of the request that is put
+	joined, ended bool   // there was one, which waits or has just ended
+}
+
+func (j *joining) same(ctx context.Context, r *approval.Request) *approval.Request {
+	id := j.v.equals.take(ctx, r)
+	if id == "" {
+		j.put = r.ID
+		return nil
+	}
+	old, err := j.v.s.store.Request(ctx, id)
+	if err != nil {
+		j.v.equals.heard(&approval.Request{ID: id})
+		return nil
+	}
+	j.joined, j.ended = old.State == approval.Pending, old.State != approval.Pending
+	return old
+}
+
+// inTurn has the gate decide a call when it is the caller's turn. People are not waited for meanwhile.
+func (v *Service) inTurn(ctx context.Context, c *caller, call *obstat.Call, terms *gate.Terms) (gate.Result, error) {
+	leave, err := v.s.turns.enter(ctx, c.id())
+	if err != nil {
+		return gate.Result{}, err
+	}
+	defer leave()
+	// Where the ledger fails, the decision denies and says so.
+	out, _ := v.s.gate.Authorize(ctx, call, terms)
+	return out, nil
 }
 
 func (v *Service) asked(req *approval.Request) {
@@ -249,8 +333,16 @@ func answerBy(p *Person, a *client.Answer) approval.Answer {
 		Rule: a.Rule, Input: a.Input, Words: a.Words, All: a.All}
 }
 
-// Answer takes a person's answer to a request.
+// Answer takes a person's answer to a request. One that another person has given and that is about to be sent counts
+// before it.
 func (v *Service) Answer(ctx context.Context, p *Person, id string, a client.Answer) (*approval.Request, error) {
+	if err := v.errHeld(ctx, p, id); err != nil {
+		return nil, err
+	}
+	return v.answerNow(ctx, p, id, a)
+}
+
+func (v *Service) answerNow(ctx context.Context, p *Person, id string, a client.Answer) (*approval.Request, error) {
 	answer := answerBy(p, &a)
 	if a.Allow && a.Scope == approval.Always {
 		who := &v.s.opts.PolicyWho
@@ -277,6 +369,15 @@ func (v *Service) AnswerGroup(ctx context.Context, p *Person, ids []string,
 	a client.Answer) ([]client.GroupResult, error) {
 	if len(ids) == 0 || len(ids) > 1000 {
 		return nil, bad("a group has between one and a thousand requests")
+	}
+	notes, err := v.Notes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if by := notes[id].Held; by != "" && by != p.Name {
+			return nil, v.heldBy(ctx, id)
+		}
 	}
 	answered, err := v.s.gate.Broker().AnswerGroup(ctx, ids, answerBy(p, &a))
 	if err != nil {
@@ -367,15 +468,6 @@ func explainWith(l *dialect.Loaded, call *obstat.Call, world obstat.World) *expl
 		Offers: func(d *obstat.Decision) []obstat.Offer { return l.Offers(call, world, d) }, With: l.With})
 }
 
-// Stats counts the records since a time, in stretches of equal length.
-func (v *Service) Stats(ctx context.Context, since time.Time, buckets int) (*replay.Stats, error) {
-	o := &replay.StatsOptions{Buckets: buckets, Text: explain.TextOf}
-	if f, _ := v.s.shelf.InForce(&obstat.Call{}); f != nil && f.Main() != nil {
-		o.Program = f.Main().Program
-	}
-	return replay.CountRecords(v.s.store.Records(ctx, ledger.Query{Since: since}), o)
-}
-
 // A RuleUse is a rule of the policy in force, and how often it decided.
 type RuleUse struct {
 	Text    string
@@ -392,13 +484,11 @@ func (v *Service) Rules(ctx context.Context, since time.Time) ([]RuleUse, error)
 	if f == nil || f.Main() == nil {
 		return nil, err
 	}
-	used := map[string]int{}
-	for r, err := range replay.Calls(v.s.store.Records(ctx, ledger.Query{Since: since})) {
-		if err != nil {
-			return nil, err
-		}
-		used[r.Rule]++
+	c, err := v.counted(ctx, since)
+	if err != nil {
+		return nil, err
 	}
+	used := c.rules()
 	dead := map[obstat.Pos]string{}
 	for _, e := range lint.Program(f.Main().Program, lintOptions(f.Main().Loaded)) {
 		if e.Code == obstat.CodeNoEffect {

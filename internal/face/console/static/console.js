@@ -1,135 +1,93 @@
 "use strict";
-// The console works without this script; with it, requests come and go by
-// themselves, answers need no reload, and keys answer.
+// Every page: the stream of events, times that run, the editor, charts. The inbox has a script of its own.
 (() => {
   const one = (sel, at = document) => at.querySelector(sel);
   const all = (sel, at = document) => [...at.querySelectorAll(sel)];
-  const inbox = one("#inbox"), count = one("#count"), live = one("#live");
+  const count = one("#count"), state = one("#live");
   const csrf = document.documentElement.dataset.csrf;
-
-  // Requests: the list is asked for again, and what has not changed stays as it
-  // is, with what was typed into it.
-  const show = (html) => {
-    const next = new DOMParser().parseFromString(html, "text/html").body;
-    const n = all("article[data-key]", next).length;
-    count.textContent = n;
-    count.hidden = n === 0;
-    document.title = document.title.replace(/^\(\d+\) /, "").replace(/^/, n ? `(${n}) ` : "");
-    if (!inbox) return;
-    // The focus, which the keys go to, stays on its card, or on the one after it.
-    const heirs = [];
-    for (let e = document.activeElement.closest("[data-key]"); e; e = e.nextElementSibling) heirs.push(e.dataset.key);
-    const held = document.activeElement;
-    const fresh = [...next.children], keys = new Set(fresh.map((e) => e.dataset.key));
-    [...inbox.children].forEach((e) => { if (!keys.has(e.dataset.key)) e.remove(); });
-    const have = new Map([...inbox.children].map((e) => [e.dataset.key, e]));
-    let at = inbox.firstElementChild;
-    for (const el of fresh) {
-      const old = have.get(el.dataset.key);
-      const keep = old && old.dataset.v === el.dataset.v ? old : el;
-      if (keep === at) at = at.nextElementSibling;
-      else inbox.insertBefore(keep, at);
-      if (old && old !== keep) {
-        if (old === at) at = at.nextElementSibling;
-        old.remove();
-      }
-    }
-    while (at) { const gone = at; at = at.nextElementSibling; gone.remove(); }
-    if (heirs.length && document.activeElement !== held) {
-      const now = new Map([...inbox.children].map((e) => [e.dataset.key, e]));
-      const heir = heirs.map((k) => now.get(k)).find(Boolean);
-      if (heir) heir.focus();
-    }
-    tick();
+  const post = async (url, body) => {
+    const got = await fetch(url, { method: "POST", body, headers: { "X-CSRF-Token": csrf, Accept: "application/json" } }).catch(() => null);
+    if (got && got.ok) return { ok: true, json: got.status === 200 ? await got.json() : {} };
+    const why = got ? await got.json().catch(() => ({})) : {};
+    return { status: got ? got.status : 0, why: [why.title, why.detail].filter(Boolean).join(": ") || "The server cannot be reached; nothing was answered." };
   };
-  const refresh = async () => {
-    const got = await fetch("/inbox").catch(() => null);
-    if (got && got.ok) show(await got.text());
-    else if (got && got.status === 401) location.href = "/login";
-  };
-  let due = 0;
-  const soon = () => { clearTimeout(due); due = setTimeout(refresh, 40); };
 
-  // One stream for each page that is looked at; pages behind others only look now
-  // and then, since a browser keeps few connections to one server.
-  let stream = null, again = 0;
-  const state = (s) => { if (live) { live.dataset.state = s; live.textContent = { live: "live", lost: "reconnecting", idle: "paused" }[s]; } };
+  // One stream for each page that is looked at: a browser keeps few connections to one server.
+  const heard = {};
+  let stream = null, again = 0, waiting = Number(count.textContent);
+  const show = (s) => { state.dataset.state = s; state.textContent = { live: "live", lost: "reconnecting", idle: "paused" }[s]; };
+  const live = {
+    on: (kind, f) => { heard[kind] = f; },
+    count: (n) => {
+      waiting = n;
+      count.textContent = n;
+      count.hidden = n === 0;
+      document.title = document.title.replace(/^\(\d+\) /, "").replace(/^/, n ? `(${n}) ` : "");
+    },
+    tick: () => all("time[data-left]").forEach((t) => {
+      const s = Math.max(0, Math.round((Date.parse(t.dataset.left) - Date.now()) / 1000));
+      const old = t.dataset.made ? `asked ${Math.max(0, Math.round((Date.now() - Date.parse(t.dataset.made)) / 60000))} min ago · ` : "";
+      t.textContent = old + (s > 5400 ? `${Math.round(s / 3600)} h left` : s > 0 ? `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")} left` : "time is over");
+      t.classList.toggle("soon", s < 60);
+    }),
+  };
+  window.obstat = { one, all, post, live };
+  const tell = (kind, data) => { if (heard[kind]) heard[kind](data); };
+  const pending = new Set();
   const listen = () => {
     clearTimeout(again);
     if (stream) stream.close();
-    stream = new EventSource("/v1/events");
-    stream.onopen = () => { state("live"); soon(); };
-    for (const kind of ["request", "reset", "policy"]) stream.addEventListener(kind, soon);
+    stream = new EventSource("/v1/events?brief=1");
+    stream.onopen = () => { show("live"); tell("open"); };
+    stream.addEventListener("request", (e) => {
+      const r = JSON.parse(e.data);
+      if (!heard.request) { // pages besides the inbox only count
+        if (r.state === "pending" && r.version === 0 && !pending.has(r.id)) { pending.add(r.id); live.count(waiting + 1); }
+        if (r.state !== "pending" && pending.delete(r.id)) live.count(Math.max(0, waiting - 1));
+      }
+      tell("request", r);
+    });
+    stream.addEventListener("note", (e) => tell("note", JSON.parse(e.data)));
+    stream.addEventListener("reset", () => tell("reset"));
     stream.onerror = () => {
-      state("lost");
+      show("lost");
       if (stream.readyState === EventSource.CLOSED) again = setTimeout(listen, 1000 + Math.random() * 2000);
     };
   };
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) { listen(); return; }
     if (stream) stream.close();
-    state("idle");
+    show("idle");
   });
-  setInterval(() => { if (document.hidden) refresh(); }, 15000);
+  setInterval(() => { if (document.hidden) tell("open"); }, 15000);
+  setInterval(live.tick, 1000);
 
-  // The time that is left of each request.
-  const tick = () => all("time[data-left]").forEach((t) => {
-    const s = Math.max(0, Math.round((Date.parse(t.dataset.left) - Date.now()) / 1000));
-    t.textContent = s > 5400 ? `${Math.round(s / 3600)} h left` : s > 0 ? `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")} left` : "time is over";
-    t.classList.toggle("soon", s < 60);
-  });
-  setInterval(tick, 1000);
-
-  // Answers.
-  document.addEventListener("submit", async (e) => {
-    const form = e.target;
-    if (!form.matches("form[data-answer]")) return;
-    e.preventDefault();
-    const body = new URLSearchParams(new FormData(form, e.submitter));
-    const card = form.closest("[data-key]"), problem = one(".problem", card);
-    all("button", form).forEach((b) => { b.disabled = true; });
-    const got = await fetch(form.action, { method: "POST", body, headers: { "X-CSRF-Token": csrf, Accept: "application/json" } }).catch(() => null);
-    all("button", form).forEach((b) => { b.disabled = false; });
-    if (got && got.ok) {
-      const next = card.nextElementSibling || card.previousElementSibling;
-      if (card.contains(document.activeElement) && next) next.focus();
-      card.classList.add("gone");
-      refresh();
-      return;
-    }
-    const why = got ? await got.json().catch(() => ({})) : {};
-    problem.textContent = [why.title, why.detail].filter(Boolean).join(": ") || "The server cannot be reached; nothing was answered.";
-    problem.hidden = false;
-    if (got && got.status === 409) soon();
-  });
-  document.addEventListener("input", (e) => {
-    if (e.target.matches(".offer input[type=text]")) one("input[type=radio]", e.target.closest(".offer")).checked = true;
-  });
-
-  // Keys.
-  const press = (card, act) => { const b = one(`button[value=${act}]`, card); if (b) b.click(); };
   document.addEventListener("keydown", (e) => {
-    if (e.ctrlKey || e.metaKey || e.altKey || e.target.matches("input, textarea, select")) return;
-    const cards = inbox ? all("article[data-key]", inbox) : [];
-    const card = e.target.closest("article[data-key]"), i = cards.indexOf(card);
-    const keys = {
-      j: () => cards[Math.min(i + 1, cards.length - 1)], k: () => cards[Math.max(i - 1, 0)],
-      a: () => press(card, "once"), s: () => press(card, "session"), d: () => press(card, "deny"),
-      w: () => { one("details.remember", card).open = true; one("details.remember input", card).focus(); },
-      n: () => one(".words", card).focus(),
-      "?": () => { one("#keys").showModal(); },
-    };
-    const f = keys[e.key];
-    if (!f || (!card && !"jk?".includes(e.key))) return;
+    if (e.key !== "?" || e.target.matches("input, textarea, select")) return;
     e.preventDefault();
-    const to = f();
-    if (to instanceof Element) { to.focus(); to.scrollIntoView({ block: "nearest" }); }
+    one("#keys").showModal();
   });
 
-  // The editor: line numbers, and the lines that problems are in.
-  const text = one(".editor textarea"), gutter = one(".gutter");
+  // The editor: line numbers, the lines that problems are in, colours behind the text, and words that fit.
+  const text = one(".editor textarea"), gutter = one(".gutter"), paint = one(".paint");
   if (text && gutter) {
     const bad = new Set(all(".problems [data-line]").map((p) => Number(p.dataset.line)));
+    const token = /(\/\/.*|#.*)|("(?:[^"\\]|\\.)*"|'[^']*')(\s*:)?|\b(allow|ask|deny)\b|^(\s*-?\s*[\w.-]+)(:)(?=\s|$)|\b(true|false|null|\d+)\b/gm;
+    const colour = (value) => {
+      const out = [];
+      let from = 0;
+      const put = (t, c) => { const s = document.createElement("span"); s.textContent = t; if (c) s.className = c; out.push(s); };
+      for (const m of value.matchAll(token)) {
+        if (m.index > from) put(value.slice(from, m.index));
+        const verdict = /^["']?(allow|ask|deny)["']?$/.exec(m[2] && !m[3] ? m[2] : m[4] || "");
+        if (m[1]) put(m[0], "note-text");
+        else if (verdict) put(m[0], `t-${verdict[1]}`);
+        else if (m[2]) { put(m[2], m[3] ? "t-key" : "t-text"); if (m[3]) put(m[3]); } else if (m[5]) { put(m[5], "t-key"); put(m[6]); } else put(m[0], "t-num");
+        from = m.index + m[0].length;
+      }
+      put(`${value.slice(from)}\n`);
+      return out;
+    };
     const number = () => {
       const n = text.value.split("\n").length;
       gutter.replaceChildren(...Array.from({ length: n }, (_, k) => {
@@ -138,9 +96,11 @@
         if (bad.has(k + 1)) s.className = "bad";
         return s;
       }));
+      if (paint) paint.replaceChildren(...(text.value.length < 60000 ? colour(text.value) : [text.value]));
     };
+    const follow = () => { gutter.scrollTop = text.scrollTop; if (paint) { paint.scrollTop = text.scrollTop; paint.scrollLeft = text.scrollLeft; } };
     text.addEventListener("input", number);
-    text.addEventListener("scroll", () => { gutter.scrollTop = text.scrollTop; });
+    text.addEventListener("scroll", follow);
     number();
     const go = (line) => {
       const start = text.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
@@ -151,6 +111,42 @@
     };
     all(".problems a[data-line]").forEach((a) => a.addEventListener("click", (e) => { e.preventDefault(); go(Number(a.dataset.line)); }));
     if (bad.size) go(Math.min(...bad));
+
+    // Words: verdicts, tools and what stands in the text already. Tab takes the first.
+    const box = one(".complete"), known = (text.dataset.words || "").split(" ").filter(Boolean);
+    const begun = () => /[\w.-]{2,}$/.exec(text.value.slice(0, text.selectionStart));
+    const fits = () => {
+      const m = begun();
+      if (!m || text.selectionStart !== text.selectionEnd) return [];
+      const words = new Set([...known, ...(text.value.match(/[\w.-]{3,}/g) || [])]);
+      return [...words].filter((w) => w !== m[0] && w.toLowerCase().startsWith(m[0].toLowerCase())).slice(0, 6);
+    };
+    const take = (word) => {
+      const m = begun(), to = text.selectionStart;
+      text.setRangeText(word, to - m[0].length, to, "end");
+      text.dispatchEvent(new Event("input"));
+      text.focus();
+    };
+    const propose = () => {
+      const list = document.activeElement === text ? fits() : [];
+      box.hidden = !list.length;
+      box.replaceChildren(...list.map((w, i) => {
+        const b = document.createElement("button");
+        b.type = "button"; b.tabIndex = -1; b.textContent = w;
+        if (!i) { const k = document.createElement("kbd"); k.textContent = "Tab"; b.append(" ", k); }
+        b.addEventListener("mousedown", (e) => { e.preventDefault(); take(w); });
+        return b;
+      }));
+    };
+    if (box) {
+      text.addEventListener("input", propose);
+      text.addEventListener("keydown", (e) => {
+        if (box.hidden || e.ctrlKey || e.metaKey) return;
+        if (e.key === "Tab" && !e.shiftKey) { e.preventDefault(); take(box.firstChild.firstChild.textContent); }
+        if (e.key === "Escape") { e.stopPropagation(); box.hidden = true; }
+      });
+      text.addEventListener("blur", () => { box.hidden = true; });
+    }
   }
 
   // Charts.
@@ -169,6 +165,6 @@
     addEventListener("resize", () => plots.forEach(([el, p]) => p.setSize({ width: el.clientWidth, height: 220 })));
   }
 
-  tick();
+  live.tick();
   listen();
 })();

@@ -1,0 +1,139 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/tree"
+)
+
+// Bounds of texts in bytes and of lists in entries. People read names and stores index them; an input
+// is bounded by maxBody, and shown clipped.
+const (
+	maxName  = 256
+	maxPath  = 4096
+	maxList  = 100
+	maxShown = 64 << 10 // of a subject, which is matched in place of the input
+)
+
+// overlong is the error of a text or list beyond its bound; path leads to it from the body, as in
+// `calls[3].session`.
+type overlong struct {
+	path      []any
+	size, max int
+	of        string // bytes or entries
+}
+
+// Error says which field is too long: `call.session has 9216 bytes; 256 are taken`.
+func (e *overlong) Error() string {
+	var at strings.Builder
+	for i, step := range e.path {
+		switch step := step.(type) {
+		case int:
+			fmt.Fprintf(&at, "[%d]", step)
+		case string:
+			if i > 0 {
+				at.WriteByte('.')
+			}
+			at.WriteString(step)
+		}
+	}
+	return fmt.Sprintf("%s has %d %s; %d are taken", at.String(), e.size, e.of, e.max)
+}
+
+// boundCall refuses a call with a name, path or list beyond its bound. at leads to the call.
+func boundCall(c *obstat.Call, at ...any) error {
+	for _, f := range []struct {
+		name, text string
+		max        int
+	}{
+		{"tool", c.Tool, maxName}, {"mode", string(c.Mode), maxName}, {"agent", c.Agent, maxName},
+		{"session", c.Session, maxName}, {"user", c.User, maxName}, {"channel", c.Channel, maxName},
+		{"branch", c.Branch, maxName}, {"hint", c.Hint, maxName}, {"dir", c.Dir, maxPath}, {"project", c.Project, maxPath},
+	} {
+		if len(f.text) > f.max {
+			return &overlong{path: append(at[:len(at):len(at)], f.name), size: len(f.text), max: f.max, of: "bytes"}
+		}
+	}
+	for _, f := range []struct {
+		name string
+		list []string
+		max  int
+	}{{"roots", c.Roots, maxPath}, {"roles", c.Roles, maxName}, {"after", c.After, maxName}, {"subjects", c.Subjects,
+		maxShown}} {
+		if err := boundList(f.list, f.max, f.name, at); err != nil {
+			return err
+		}
+	}
+	if n := len(c.Circumstances); n > maxList {
+		return &overlong{path: append(at[:len(at):len(at)], "circumstances"), size: n, max: maxList, of: "entries"}
+	}
+	for name, text := range c.Circumstances {
+		if n := len(name) + len(text); n > maxPath {
+			return &overlong{path: append(at[:len(at):len(at)], "circumstances"), size: n, max: maxPath, of: "bytes"}
+		}
+	}
+	return nil
+}
+
+func boundList(list []string, limit int, name string, at []any) error {
+	if len(list) > maxList {
+		return &overlong{path: append(at[:len(at):len(at)], name), size: len(list), max: maxList, of: "entries"}
+	}
+	for i, text := range list {
+		if len(text) > limit {
+			return &overlong{path: append(at[:len(at):len(at)], name, i), size: len(text), max: limit, of: "bytes"}
+		}
+	}
+	return nil
+}
+
+// boundAll checks the calls of a request for decisions, and its key.
+func boundAll(in *client.DecisionRequest) error {
+	if len(in.Key) > maxName {
+		return &overlong{path: []any{"key"}, size: len(in.Key), max: maxName, of: "bytes"}
+	}
+	if in.Call != nil {
+		return boundCall(in.Call, "call")
+	}
+	for i := range in.Calls {
+		if err := boundCall(&in.Calls[i], "calls", i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// boundToken checks the names of a token, which pages and records repeat.
+func boundToken(t *client.TokenRequest) error {
+	for name, text := range map[string]string{"name": t.Name, "agent": t.Agent, "user": t.User, "dialect": t.Dialect} {
+		if len(text) > maxName {
+			return &overlong{path: []any{name}, size: len(text), max: maxName, of: "bytes"}
+		}
+	}
+	if len(t.Workspace) > maxPath {
+		return &overlong{path: []any{"workspace"}, size: len(t.Workspace), max: maxPath, of: "bytes"}
+	}
+	return boundList(t.Roles, maxName, "roles", nil)
+}
+
+// located turns an overlong into the problem that a client gets, with the position of the field in the body.
+func located(err error, body []byte) error {
+	long := new(overlong)
+	if !errors.As(err, &long) {
+		return err
+	}
+	p := newProblem(http.StatusBadRequest, "bad-request", "a part of the request is too long", long.Error())
+	n, _ := jsonx.Parse(body, jsonx.Options{NoMark: true, NUL: true})
+	if at := n.At(long.path...); at != nil {
+		f := dialect.File{Name: "body", Data: body}
+		p.Errors = f.Problems([]tree.Problem{{Offset: at.Start, Code: tree.CodeSize, Msg: long.Error()}})
+	}
+	return p
+}
