@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,11 +26,15 @@ import (
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/face/console"
 	"github.com/obstat/obstat/internal/face/mcp"
 	"github.com/obstat/obstat/internal/face/remote"
 	"github.com/obstat/obstat/internal/face/server"
+	"github.com/obstat/obstat/internal/face/tell"
+	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/store"
 )
@@ -51,12 +59,21 @@ type serveOptions struct {
 	Issuer    string        `flag:"oidc-issuer"`
 	ClientID  string        `flag:"oidc-client"`
 	PublicURL string        `flag:"public-url"`
+	RoleOf    []string      `flag:"oidc-role"`
+	Proxies   []string      `flag:"trusted-proxy"`
+	Notify    string        `flag:"notify"`
+	LogFormat string        `flag:"log-format" words:"text json"`
+	LogLevel  string        `flag:"log-level" words:"debug info warn error"`
+	Recount   bool          `flag:"recount"`
 	MCP       string        `flag:"mcp"`
 	Demo      bool          `flag:"demo"`
+
+	roster atomic.Pointer[approval.Roster]
 }
 
 func newServe(f *Factory) *cobra.Command {
-	o := &serveOptions{Factory: f, Addr: "127.0.0.1:8470", Wait: 10 * time.Minute, World: "auto", Rate: 5000}
+	o := &serveOptions{Factory: f, Addr: "127.0.0.1:8470", Wait: 10 * time.Minute, World: "auto", Rate: 5000,
+		LogFormat: "text", LogLevel: "info"}
 	return command("serve", some(0, 0), o, untilInterrupt(func(ctx context.Context, args []string) error {
 		if err := o.check(); err != nil {
 			return err
@@ -112,6 +129,9 @@ func local(addr string) bool {
 }
 
 func (o *serveOptions) run(ctx context.Context, _ []string) (err error) {
+	if err := o.Store.named(); err != nil {
+		return err
+	}
 	if os.Getenv("GOGC") == "" {
 		// A server's heap is small, and the memory of a request is free after it: by
 		// default a third of a busy server's time would go into collecting it.
@@ -137,6 +157,7 @@ func (o *serveOptions) run(ctx context.Context, _ []string) (err error) {
 	if err != nil {
 		return err
 	}
+	defer o.onHangup(ctx, opts.Log)()
 	if opts.Hosts = o.answered(hosts); tcp == nil {
 		opts.Hosts = nil
 	}
@@ -212,9 +233,14 @@ func (o *serveOptions) server() (*server.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := &server.Options{Console: console.New, Keep: keep, Shared: o.Store.shared(), AskTimeout: o.Wait, Rate: o.Rate,
+	log, err := o.logger()
+	if err != nil {
+		return nil, err
+	}
+	opts := &server.Options{Console: console.New, Recount: o.Recount, Keep: keep, Shared: o.Store.shared(),
+		AskTimeout: o.Wait, Rate: o.Rate,
 		Traces: cmp.Or(o.Traces, os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")), TLS: o.Cert != "",
-		Log: slog.New(slog.NewTextHandler(o.IO.Err, nil)),
+		Log: log,
 		Policy: &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: dialectOptions, Dir: dir,
 			Serves: true, Getenv: os.Getenv, Mine: true}}
 	switch o.World {
@@ -233,7 +259,27 @@ func (o *serveOptions) server() (*server.Options, error) {
 	}
 	if o.Issuer != "" {
 		opts.OIDC = &server.OIDC{Issuer: o.Issuer, ClientID: o.ClientID, PublicURL: o.PublicURL,
-			Secret: os.Getenv("OBSTAT_OIDC_SECRET")}
+			Secret: os.Getenv("OBSTAT_OIDC_SECRET"), Roles: map[string][]string{}}
+		for _, text := range o.RoleOf {
+			group, role, ok := strings.Cut(text, "=")
+			if !ok || group == "" || role == "" {
+				return nil, usagef("--oidc-role is GROUP=ROLE, not %q", text)
+			}
+			opts.OIDC.Roles[group] = append(opts.OIDC.Roles[group], role)
+		}
+		if len(o.RoleOf) == 0 {
+			return nil, usagef("--oidc-issuer needs --oidc-role GROUP=ROLE: nobody is let in without a role")
+		}
+	}
+	for _, text := range o.Proxies {
+		p, err := readProxy(text)
+		if err != nil {
+			return nil, err
+		}
+		opts.Proxies = append(opts.Proxies, p)
+	}
+	if opts.Tell, err = o.notify(); err != nil {
+		return nil, err
 	}
 	if opts.MCP, err = o.guarded(dir); err != nil {
 		return nil, err
@@ -243,7 +289,8 @@ func (o *serveOptions) server() (*server.Options, error) {
 		if err != nil {
 			return nil, err
 		}
-		opts.Who = func(c *obstat.Call, d *obstat.Decision) approval.Who { return roster.For(c, d) }
+		o.roster.Store(&roster)
+		opts.Who = func(c *obstat.Call, d *obstat.Decision) approval.Who { return o.roster.Load().For(c, d) }
 		opts.PolicyWho = roster.ForPolicy()
 	}
 	return opts, nil
@@ -272,6 +319,11 @@ func (o *serveOptions) greet(ctx context.Context, keep server.Store, hosts []str
 	}
 	at := browsed(hosts[0], o.Hosts)
 	fmt.Fprintf(o.IO.Out, "obstat listens on %s://%s\n", scheme, hosts[0])
+	if !o.IO.OutTTY && o.known(ctx, keep) {
+		// A log is read by more people than those who may log in: the link is for the first login alone.
+		fmt.Fprintf(o.IO.Out, "log in with a link: obstat token login --role admin%s\n", o.Store.again())
+		return nil
+	}
 	if no := o.byAgent(o.Store.stored()); no != nil {
 		fmt.Fprintf(o.IO.Out, "there is no link to log in with: %s; obstat token login makes one\n", visible(no.Why))
 		return nil
@@ -284,6 +336,98 @@ func (o *serveOptions) greet(ctx context.Context, keep server.Store, hosts []str
 	fmt.Fprintf(o.IO.Out, "log in, once and within 15 minutes:\n  %s\n", link)
 	fmt.Fprintf(o.IO.Out, "a token for an agent:  obstat token create --agent NAME%s\n", o.Store.again())
 	return nil
+}
+
+// known tells whether people can log in already, or servers share the store: then no link is printed.
+func (o *serveOptions) known(ctx context.Context, keep server.Store) bool {
+	if o.Store.shared() || o.Issuer != "" {
+		return true
+	}
+	return server.LoggedIn(ctx, keep)
+}
+
+// readProxy reads an address or a range of addresses.
+func readProxy(text string) (netip.Prefix, error) {
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return p, nil
+	}
+	ip, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, usagef("--trusted-proxy is an address or a range, as 10.0.0.0/8, not %q", text)
+	}
+	return netip.PrefixFrom(ip, ip.BitLen()), nil
+}
+
+// notify reads the file of --notify.
+func (o *serveOptions) notify() (*tell.Config, error) {
+	if o.Notify == "" {
+		return nil, nil
+	}
+	data, err := read(o.Notify)
+	if err != nil {
+		return nil, err
+	}
+	out := new(tell.Config)
+	n, problems := jsonx.Parse(data, jsonx.JSONC())
+	if !tree.Fatal(problems) {
+		problems = append(problems, n.Decode(data, out)...)
+	}
+	f := dialect.File{Name: o.Notify, Data: data}
+	if err := f.Problems(problems).Fatal(); err != nil {
+		return nil, err
+	}
+	if out.URL == "" {
+		out.URL = o.PublicURL
+	}
+	if err := out.Check(os.Getenv); err != nil {
+		return nil, usagef("%s: %v", o.Notify, err)
+	}
+	return out, nil
+}
+
+// logger returns the log of the server: lines of text or JSON, of which many equal ones are one.
+func (o *serveOptions) logger() (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(o.LogLevel)); err != nil {
+		return nil, usagef("--log-level takes debug, info, warn or error, not %q", o.LogLevel)
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	switch o.LogFormat {
+	case "text":
+		return slog.New(server.Sample(slog.NewTextHandler(o.IO.Err, opts))), nil
+	case "json":
+		return slog.New(server.Sample(slog.NewJSONHandler(o.IO.Err, opts))), nil
+	}
+	return nil, usagef("--log-format takes text or json, not %q", o.LogFormat)
+}
+
+// onHangup reads the roster again at each SIGHUP, until the function that it returns is called. Certificates and
+// policies are read again by themselves.
+func (o *serveOptions) onHangup(ctx context.Context, log *slog.Logger) (end func()) {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	ctx, stop := context.WithCancel(ctx)
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hup:
+			}
+			if o.Roster == "" {
+				log.Info("told to reload: certificates and policies are read again by themselves")
+				continue
+			}
+			roster, err := readRoster(o.Roster)
+			if err != nil {
+				log.Error("the roster cannot be read, and the one before stays in force", "error", err)
+				continue
+			}
+			o.roster.Store(&roster)
+			log.Info("the roster was read again")
+		}
+	}()
+	return func() { signal.Stop(hup); stop() }
 }
 
 // browsed returns the host and port that a browser goes to, of the address that is listened
@@ -346,7 +490,7 @@ type tokenOptions struct {
 func newToken(f *Factory) *cobra.Command {
 	cmd := command("token", nil, nil, nil)
 	made := &tokenOptions{Factory: f, Days: 90}
-	login := &tokenOptions{Factory: f, Base: "http://127.0.0.1:8470", Roles: []string{server.RoleAdmin}}
+	login := &tokenOptions{Factory: f, Base: "http://127.0.0.1:8470"}
 	cmd.AddCommand(command("token create", some(0, 0), made, made.create),
 		command("token login", some(0, 0), login, login.login))
 	return cmd
@@ -388,6 +532,9 @@ func (o *tokenOptions) create(ctx context.Context, _ []string) error {
 
 // store opens the store for a person, whose words it returns.
 func (o *tokenOptions) store(ctx context.Context) (string, store.Serving, error) {
+	if err := o.Store.named(); err != nil {
+		return "", nil, err
+	}
 	who, err := o.meant(o.Store.stored())
 	if err != nil {
 		return "", nil, err
@@ -403,6 +550,9 @@ type tokenJSON struct {
 }
 
 func (o *tokenOptions) login(ctx context.Context, _ []string) error {
+	if len(o.Roles) == 0 {
+		return usagef("name a --role: admin looks after policies and tokens, any other is yours to choose")
+	}
 	who, keep, err := o.store(ctx)
 	if err != nil {
 		return err

@@ -42,6 +42,24 @@ func (o *storeOptions) open(ctx context.Context) (*sqlite.Store, error) {
 	return sqlite.Open(ctx, path)
 }
 
+// named fills in the store that no flag names: OBSTAT_STORE has it, or names a file that has it as @FILE. A
+// password of a database is not seen in the list of processes then.
+func (o *storeOptions) named() error {
+	name := o.Path
+	if name == "" {
+		name = os.Getenv("OBSTAT_STORE")
+	}
+	if file, ok := strings.CutPrefix(name, "@"); ok {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		name = strings.TrimSpace(string(text))
+	}
+	o.Path = name
+	return nil
+}
+
 // shared tells whether the store is one that servers share, and no file.
 func (o *storeOptions) shared() bool { return store.Shared(o.Path) }
 
