@@ -502,6 +502,21 @@ func phone(t *testing.T, browser context.Context) {
 	ann.do(chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile), chromedp.Navigate(s.url+"/"))
 	ann.sees("git push")
 	ann.picture("inbox-phone-dark")
+	ann.see("document.querySelectorAll('.row').length > 2")
+	ann.do(chromedp.Click(".row:not(.group) .text"))
+	ann.see("document.body.classList.contains('reading') && document.querySelector('#pane .words')")
+	ann.picture("request-phone-dark")
+	small, err := chromedp.Run(ann.ctx, chromedp.Evaluate[[]string](`[...document.querySelectorAll("#pane button, #pane input:not([type=hidden], [type=radio]), #pane summary, .tools input, .tools select, .tools button")].filter(e => e.checkVisibility() && e.getBoundingClientRect().height < 43.5).map(e => e.outerHTML.slice(0, 80))`))
+	must(t, err)
+	if len(small) > 0 {
+		t.Errorf("too small for a finger: %q", small)
+	}
+	bob := s.tab(browser, "bob", "dev") // a laptop at 200 %
+	bob.do(chromedp.EmulateViewport(640, 450, chromedp.EmulateScale(2)))
+	for _, path := range []string{"/", "/history", "/policies", "/charts", "/grants", "/agents"} {
+		bob.do(chromedp.Navigate(s.url + path))
+		bob.see(`[...document.querySelectorAll("body *")].every(e => e.getBoundingClientRect().right <= 641 || e.closest(".table, .call, .editor, .hide, .skip"))`)
+	}
 	for _, path := range []string{"/", "/history", "/policies", "/charts", "/grants", "/agents"} {
 		ann.do(chromedp.Navigate(s.url + path))
 		ann.see(`getComputedStyle(document.body).backgroundColor == "rgb(18, 20, 24)"`)

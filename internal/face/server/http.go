@@ -499,6 +499,14 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) 
 		s.fail(w, err)
 		return
 	}
+	if err := oneOf(r.URL.Query(), "format", "jsonl", "ocsf"); err != nil {
+		s.fail(w, err)
+		return
+	}
+	form := func(rec *ledger.Record) any { return rec }
+	if r.URL.Query().Get("format") == "ocsf" {
+		form = func(rec *ledger.Record) any { return ocsf(rec) }
+	}
 	ctl := http.NewResponseController(w)
 	begun, at := false, s.newFollower(&q)
 	for {
@@ -518,7 +526,7 @@ func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request, _ *caller) 
 			}
 			_ = ctl.SetWriteDeadline(time.Now().Add(writeLimit))
 			beginLines(w, &begun)
-			if json.NewEncoder(w).Encode(rec) != nil {
+			if json.NewEncoder(w).Encode(form(rec)) != nil {
 				return
 			}
 		}

@@ -324,3 +324,23 @@ func consoleMux() *http.ServeMux {
 	mux.HandleFunc("GET /history", func(http.ResponseWriter, *http.Request) {})
 	return mux
 }
+
+// TestOCSF: records are exported in the form that security tools read.
+func TestOCSF(t *testing.T) {
+	s := open(t, nil)
+	s.decide("git status", "")
+	s.decide("rm x", "")
+	_, body := s.do(s.ann, "GET", "/v1/ledger?kind=decision&format=ocsf", "")
+	var events []map[string]any
+	for line := range strings.Lines(body) {
+		var e map[string]any
+		must(t, json.Unmarshal([]byte(line), &e))
+		events = append(events, e)
+	}
+	if len(events) != 2 || events[0]["class_uid"] != 6003.0 || events[0]["disposition_id"] != 1.0 || events[1]["disposition_id"] != 2.0 || events[1]["type_uid"] != 600399.0 {
+		t.Errorf("%s", body)
+	}
+	if code, _ := s.do(s.ann, "GET", "/v1/ledger?format=cef", ""); code != 400 {
+		t.Errorf("%d", code)
+	}
+}

@@ -113,7 +113,7 @@ func routes() []route {
 		op("GET", "/v1/grants", "List the grants in force", people, nil, listGrants),
 		op("DELETE", "/v1/grants/{id}", "Take a grant back", people, nil, revokeGrant),
 		raw("GET", "/v1/ledger", "Query the ledger, or follow it; one record a line", "application/x-ndjson", people,
-			append([]string{"follow"}, ledgerQuery...), (*Server).serveLedger),
+			append([]string{"follow", "format"}, ledgerQuery...), (*Server).serveLedger),
 		op("GET", "/v1/ledger/verify", "Verify the ledger's chain", people, nil, verifyLedger),
 		op("GET", "/v1/stats", "Count decisions, answers and rules", people, []string{"since", "buckets"}, getStats),
 		op("GET", "/v1/notifications/undelivered", "List the notifications that could not be delivered", admins, nil,
