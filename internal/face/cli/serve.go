@@ -319,7 +319,7 @@ func (o *serveOptions) greet(ctx context.Context, keep server.Store, hosts []str
 	}
 	at := browsed(hosts[0], o.Hosts)
 	fmt.Fprintf(o.IO.Out, "obstat listens on %s://%s\n", scheme, hosts[0])
-	if !o.IO.OutTTY && o.known(ctx, keep) {
+	if !o.IO.OutTTY && !o.Demo && o.known(ctx, keep) {
 		// A log is read by more people than those who may log in: the link is for the first login alone.
 		fmt.Fprintf(o.IO.Out, "log in with a link: obstat token login --role admin%s\n", o.Store.again())
 		return nil
@@ -388,12 +388,12 @@ func (o *serveOptions) notify() (*tell.Config, error) {
 // logger returns the log of the server: lines of text or JSON, of which many equal ones are one.
 func (o *serveOptions) logger() (*slog.Logger, error) {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(o.LogLevel)); err != nil {
+	if err := level.UnmarshalText([]byte(cmp.Or(o.LogLevel, "info"))); err != nil {
 		return nil, usagef("--log-level takes debug, info, warn or error, not %q", o.LogLevel)
 	}
 	opts := &slog.HandlerOptions{Level: level}
 	switch o.LogFormat {
-	case "text":
+	case "text", "":
 		return slog.New(server.Sample(slog.NewTextHandler(o.IO.Err, opts))), nil
 	case "json":
 		return slog.New(server.Sample(slog.NewJSONHandler(o.IO.Err, opts))), nil

@@ -88,6 +88,9 @@ func TestOpenAPI(t *testing.T) {
 		{"", "GET", "/healthz", ""}, {"", "GET", "/readyz", ""}, {s.ann, "GET", "/metrics", ""},
 		{"", "GET", "/openapi.json", ""}, {"", "GET", "/.well-known/authzen-configuration", ""},
 		{s.agent, "POST", "/access/v1/evaluation", `{"subject":{"type":"user","id":"u"},"action":{"name":"bash","properties":{"command":"git status"}},"resource":{"type":"command","id":""}}`},
+		{s.agent, "POST", "/access/v1/search/action", `{"subject":{"type":"user","id":"u"},"resource":{"type":"command","id":"","properties":{"command":"git status"}}}`},
+		{s.agent, "POST", "/access/v1/search/subject", `{"subject":{"type":"agent"},"action":{"name":"edit"},"resource":{"type":"file","id":"/src/a"}}`},
+		{s.agent, "POST", "/access/v1/search/resource", `{"subject":{"type":"user","id":"u"},"action":{"name":"call"},"resource":{"type":"tool"}}`},
 		{s.agent, "POST", "/access/v1/evaluations", `{"subject":{"type":"user","id":"u"},"resource":{"type":"command","id":""},"evaluations":[{"action":{"name":"bash","properties":{"command":"git status"}}}],"options":{}}`},
 	} {
 		req := httptest.NewRequest(tt.method, s.http.URL+tt.path, strings.NewReader(tt.body))

@@ -315,6 +315,9 @@ func (s *Server) serveAuthzen(w http.ResponseWriter, r *http.Request, _ *caller)
 	}
 	s.writeJSON(w, http.StatusOK, map[string]any{"policy_decision_point": base,
 		"access_evaluation_endpoint":  base + "/access/v1/evaluation",
+		"search_subject_endpoint":     base + "/access/v1/search/subject",
+		"search_resource_endpoint":    base + "/access/v1/search/resource",
+		"search_action_endpoint":      base + "/access/v1/search/action",
 		"access_evaluations_endpoint": base + "/access/v1/evaluations", "access_request_endpoint": base +
 			"/access/draft-1/requests",
 		"capabilities": []string{"urn:openid:authzen:capability:access-request"}})

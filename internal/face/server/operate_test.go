@@ -344,3 +344,35 @@ func TestOCSF(t *testing.T) {
 		t.Errorf("%d", code)
 	}
 }
+
+// TestSearch: tools and agents that are known are found where the policy lets them; nothing is asked or recorded, and of a batch
+// one bad evaluation is false.
+func TestSearch(t *testing.T) {
+	s := open(t, nil)
+	s.decide("git status", "")
+	s.do(s.agent, "POST", "/v1/decisions", `{"call":{"tool":"edit","input":{"filePath":"/src/a"},"dir":"/src"}}`)
+	s.do(s.ann, "GET", "/v1/agents", "")
+	before := len(s.records(ledger.Decision))
+	for path, tt := range map[string][2]string{
+		"action":  {`{"subject":{"type":"agent","id":"coder"},"resource":{"type":"command","id":"","properties":{"command":"git status"}}}`, `{"name":"bash"}`},
+		"subject": {`{"subject":{"type":"agent"},"action":{"name":"bash","properties":{"command":"git status"}},"resource":{"type":"command","id":""}}`, `{"id":"coder","type":"agent"}`},
+	} {
+		code, body := s.do(s.agent, "POST", "/access/v1/search/"+path, tt[0])
+		if code != 200 || !strings.Contains(body, tt[1]) {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+	if _, body := s.do(s.agent, "POST", "/access/v1/search/subject", `{"subject":{"type":"agent"},"action":{"name":"bash","properties":{"command":"rm x"}},"resource":{"type":"command","id":""}}`); body != `{"results":[]}` {
+		t.Errorf("what is denied is found: %s", body)
+	}
+	if code, _ := s.do(s.agent, "POST", "/access/v1/search/action", `{"subject":{"type":"agent"}}`); code != 400 {
+		t.Errorf("%d", code)
+	}
+	if n := len(s.records(ledger.Decision)); n != before {
+		t.Errorf("%d decisions were recorded", n-before)
+	}
+	_, body := s.do(s.agent, "POST", "/access/v1/evaluations", `{"subject":{"type":"agent","id":"coder"},"resource":{"type":"command","id":""},"evaluations":[{"action":{"name":""}},{"action":{"name":"bash","properties":{"command":"git status"}}}]}`)
+	if !strings.HasPrefix(body, `{"evaluations":[{"decision":false,`) || !strings.Contains(body, `{"decision":true`) {
+		t.Errorf("%s", body)
+	}
+}

@@ -141,7 +141,7 @@ func routes() []route {
 			serve: (*Server).serveReady},
 		always(raw("GET", "/metrics", "Metrics for Prometheus", "text/plain", people|agents, nil, (*Server).serveMetrics)),
 		raw("GET", "/openapi.json", "This document", "application/json", anybody, nil, (*Server).serveOpenAPI),
-	}, authzenRoutes(), opencodeRoutes(), mcpRoutes())
+	}, authzenRoutes(), searchRoutes(), opencodeRoutes(), mcpRoutes())
 }
 
 func policyRoutes() []route {
