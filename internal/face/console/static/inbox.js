@@ -118,6 +118,9 @@
         space.append(none);
       }
     } else all(".row", scroll).forEach((li) => { const l = shown.find((s) => s.key === li.dataset.key); if (l) mark(li, l); });
+    scroll.setAttribute("role", shown.length ? "listbox" : "region"); // a list box without options is none
+    if (shown.length) scroll.setAttribute("aria-multiselectable", "true");
+    else scroll.removeAttribute("aria-multiselectable");
     if (line() >= 0) scroll.setAttribute("aria-activedescendant", `row-${at}`);
     else scroll.removeAttribute("aria-activedescendant");
     const n = [...rows.values()].filter((r) => !r.over).length;
