@@ -211,8 +211,11 @@ func (c *Counts) Flush() (map[Key]int64, map[CallKey]*Call) {
 	return rows, calls
 }
 
-// The buckets of times: each ends at half as much again as the one before, from a microsecond on.
-const buckets = 48
+// The buckets of times: each ends a seventh above the one before, from a microsecond on.
+const (
+	buckets = 140
+	growth  = 1.15
+)
 
 // Bucket returns the number of the bucket that a time falls into.
 func Bucket(d time.Duration) int {
@@ -221,7 +224,7 @@ func Bucket(d time.Duration) int {
 		if float64(d) <= end {
 			return i
 		}
-		end *= 1.5
+		end *= growth
 	}
 	return buckets
 }
@@ -230,7 +233,7 @@ func Bucket(d time.Duration) int {
 func End(bucket int) time.Duration {
 	end := float64(time.Microsecond)
 	for range bucket {
-		end *= 1.5
+		end *= growth
 	}
 	return time.Duration(end)
 }
