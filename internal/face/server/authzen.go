@@ -249,7 +249,7 @@ func (e *evaluation) call() (*obstat.Call, error) {
 		call.User = *e.Subject.ID
 	}
 	if err == nil {
-		err = boundCall(call, "evaluation")
+		err = boundCall(call, "evaluation", -1)
 	}
 	if tooLong := new(overlong); errors.As(err, &tooLong) {
 		err = bad(tooLong.Error()) // AuthZEN has other names for the fields: a position would mislead

@@ -47,9 +47,10 @@ func (e *overlong) Error() string {
 	return fmt.Sprintf("%s has %d %s; %d are taken", at.String(), e.size, e.of, e.max)
 }
 
-// boundCall refuses a call with a name, path or list beyond its bound. at leads to the call.
-func boundCall(c *obstat.Call, at ...any) error {
-	for _, f := range []struct {
+// boundCall refuses a call with a name, path or list beyond its bound. It is a member of the body, as `call`, or an entry of
+// one, as `calls[3]`; an index of -1 is no entry.
+func boundCall(c *obstat.Call, member string, index int) error {
+	for _, f := range [...]struct {
 		name, text string
 		max        int
 	}{
@@ -58,37 +59,50 @@ func boundCall(c *obstat.Call, at ...any) error {
 		{"branch", c.Branch, maxName}, {"hint", c.Hint, maxName}, {"dir", c.Dir, maxPath}, {"project", c.Project, maxPath},
 	} {
 		if len(f.text) > f.max {
-			return &overlong{path: append(at[:len(at):len(at)], f.name), size: len(f.text), max: f.max, of: "bytes"}
+			return &overlong{path: append(pathTo(member, index), f.name), size: len(f.text), max: f.max, of: "bytes"}
 		}
 	}
-	for _, f := range []struct {
+	for _, f := range [...]struct {
 		name string
 		list []string
 		max  int
-	}{{"roots", c.Roots, maxPath}, {"roles", c.Roles, maxName}, {"after", c.After, maxName}, {"subjects", c.Subjects,
-		maxShown}} {
-		if err := boundList(f.list, f.max, f.name, at); err != nil {
-			return err
+	}{
+		{"roots", c.Roots, maxPath}, {"roles", c.Roles, maxName}, {"after", c.After, maxName},
+		{"subjects", c.Subjects, maxShown},
+	} {
+		if long := boundList(f.list, f.max); long != nil {
+			long.path = append(append(pathTo(member, index), f.name), long.path...)
+			return long
 		}
 	}
-	if n := len(c.Circumstances); n > maxList {
-		return &overlong{path: append(at[:len(at):len(at)], "circumstances"), size: n, max: maxList, of: "entries"}
-	}
+	size, limit, of := len(c.Circumstances), maxList, "entries"
 	for name, text := range c.Circumstances {
 		if n := len(name) + len(text); n > maxPath {
-			return &overlong{path: append(at[:len(at):len(at)], "circumstances"), size: n, max: maxPath, of: "bytes"}
+			size, limit, of = n, maxPath, "bytes"
 		}
+	}
+	if size > limit {
+		return &overlong{path: append(pathTo(member, index), "circumstances"), size: size, max: limit, of: of}
 	}
 	return nil
 }
 
-func boundList(list []string, limit int, name string, at []any) error {
+// pathTo leads to a member of the body, or to an entry of it.
+func pathTo(member string, index int) []any {
+	if index < 0 {
+		return []any{member}
+	}
+	return []any{member, index}
+}
+
+// boundList finds a list or an entry of it that is beyond its bound; nil: none is.
+func boundList(list []string, limit int) *overlong {
 	if len(list) > maxList {
-		return &overlong{path: append(at[:len(at):len(at)], name), size: len(list), max: maxList, of: "entries"}
+		return &overlong{size: len(list), max: maxList, of: "entries"}
 	}
 	for i, text := range list {
 		if len(text) > limit {
-			return &overlong{path: append(at[:len(at):len(at)], name, i), size: len(text), max: limit, of: "bytes"}
+			return &overlong{path: []any{i}, size: len(text), max: limit, of: "bytes"}
 		}
 	}
 	return nil
@@ -100,7 +114,7 @@ func boundAll(in *client.DecisionRequest) error {
 		return &overlong{path: []any{"key"}, size: len(in.Key), max: maxName, of: "bytes"}
 	}
 	if in.Call != nil {
-		return boundCall(in.Call, "call")
+		return boundCall(in.Call, "call", -1)
 	}
 	for i := range in.Calls {
 		if err := boundCall(&in.Calls[i], "calls", i); err != nil {
@@ -120,7 +134,11 @@ func boundToken(t *client.TokenRequest) error {
 	if len(t.Workspace) > maxPath {
 		return &overlong{path: []any{"workspace"}, size: len(t.Workspace), max: maxPath, of: "bytes"}
 	}
-	return boundList(t.Roles, maxName, "roles", nil)
+	if long := boundList(t.Roles, maxName); long != nil {
+		long.path = append([]any{"roles"}, long.path...)
+		return long
+	}
+	return nil
 }
 
 // located turns an overlong into the problem that a client gets, with the position of the field in the body.

@@ -15,8 +15,9 @@ import (
 type equals struct {
 	mu    sync.Mutex
 	byKey map[string]*equalAsk
-	byID  map[string]string // key of a request
-	waits map[string]bool   // IDs of all requests that wait, also of equal ones
+	byID  map[string]string    // key of a request
+	waits map[string]bool      // IDs of all requests that wait, also of equal ones
+	ended map[string]time.Time // when a request with a key ended lately
 }
 
 // An equalAsk is a request that waits, or is being put.
@@ -27,7 +28,8 @@ type equalAsk struct {
 }
 
 func newEquals() *equals {
-	return &equals{byKey: map[string]*equalAsk{}, byID: map[string]string{}, waits: map[string]bool{}}
+	return &equals{byKey: map[string]*equalAsk{}, byID: map[string]string{}, waits: map[string]bool{},
+		ended: map[string]time.Time{}}
 }
 
 // equalKey is the same for calls that one answer settles: the same bytes, agent, person, session and place.
@@ -96,6 +98,25 @@ func (e *equals) drop(id string) {
 	}
 }
 
+// maxEnded bounds how many ends are remembered.
+const maxEnded = 1000
+
+// end remembers that a request ended. e.mu is held.
+func (e *equals) end(key string) {
+	if len(e.ended) >= maxEnded {
+		clear(e.ended)
+	}
+	e.ended[key] = time.Now()
+}
+
+// endedSince tells whether a request for the same ended since a time: the answer may have left a grant that a call which
+// was judged before has not seen.
+func (e *equals) endedSince(r *approval.Request, since time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ended[equalKey(r.Digest, &r.Call)].After(since)
+}
+
 // len returns how many requests wait.
 func (e *equals) len() int {
 	e.mu.Lock()
@@ -109,6 +130,9 @@ func (e *equals) heard(r *approval.Request) {
 	defer e.mu.Unlock()
 	if r.State != approval.Pending {
 		delete(e.waits, r.ID)
+		if key, ok := e.byID[r.ID]; ok {
+			e.end(key)
+		}
 		e.drop(r.ID)
 		return
 	}

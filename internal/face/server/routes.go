@@ -322,7 +322,7 @@ func explainCall(v *Service, _ context.Context, r *request[client.ExplainRequest
 	if r.body.Call == nil {
 		return nil, bad("give call")
 	}
-	if err := boundCall(r.body.Call, "call"); err != nil {
+	if err := boundCall(r.body.Call, "call", -1); err != nil {
 		return nil, err
 	}
 	if err := r.admit(r.body.Call, v.s.shelf); err != nil {

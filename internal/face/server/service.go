@@ -145,7 +145,7 @@ func (v *Service) authorize(ctx context.Context, c *caller, call *obstat.Call,
 		j.terms.Same = j.same
 	}
 	for try := 0; ; try++ {
-		j.put, j.ended, j.joined = "", false, false
+		j.put, j.ended, j.joined, j.began = "", false, false, time.Now()
 		out, err := v.inTurn(ctx, c, call, &j.terms)
 		if err != nil {
 			return obstat.Decision{}, nil, err
@@ -170,10 +170,16 @@ type joining struct {
 	terms         gate.Terms
 	put           string // ID of the request that is put
 	joined, ended bool   // there was one, which waits or has just ended
+	began         time.Time
 }
 
 func (j *joining) same(ctx context.Context, r *approval.Request) *approval.Request {
 	id := j.v.equals.take(ctx, r)
+	if id == "" && j.v.equals.endedSince(r, j.began) {
+		j.v.equals.done(r.ID, true)
+		j.ended = true
+		return r // it is not put, and judged again
+	}
 	if id == "" {
 		j.put = r.ID
 		return nil
