@@ -137,11 +137,11 @@ func answers(out *bytes.Buffer, l *dialect.Loaded, c *obstat.Call, traced bool) 
 // oneLine writes the ends of lines as `\n`.
 func oneLine(s string) string { return strings.ReplaceAll(s, "\n", `\n`) }
 
-// steps writes the stages that were not silent.
+// steps writes the stages that had something to say.
 func steps(out *bytes.Buffer, list []obstat.StepTrace) {
 	for i := range list {
 		s := &list[i]
-		if s.Silent {
+		if s.Silent || len(s.Hits) == 0 && !s.Settled && s.Note == "" {
 			continue
 		}
 		fmt.Fprintf(out, "\t\t%s %s", s.Kind, s.Stage)
