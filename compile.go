@@ -80,9 +80,11 @@ type Policy struct {
 	kinds     bool               // rules are about kinds of tools
 	patterns  map[Text]*pattern.Pattern
 	fields    map[string]bool // that rules look at
-	dotted    bool            // a pattern begins with ./
-	opts      Options         // for With
-	walks     sync.Pool
+	// circumstantial: one of the fields is a circumstance of the call.
+	circumstantial bool
+	dotted         bool    // a pattern begins with ./
+	opts           Options // for With
+	walks          sync.Pool
 }
 
 type listKey struct {
@@ -238,6 +240,9 @@ func (c *compiler) compileRules() {
 		for i := range rules {
 			c.compileRule(name, &rules[i])
 		}
+	}
+	for field := range c.policy.fields {
+		c.policy.circumstantial = c.policy.circumstantial || strings.HasPrefix(field, callField)
 	}
 }
 

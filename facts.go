@@ -58,6 +58,9 @@ type Facts struct {
 // condition ([Cond]).
 func (pol *Policy) Wants(field string) bool { return pol.fields[field] }
 
+// Circumstantial reports whether a rule of the policy looks at any circumstance of a call.
+func (pol *Policy) Circumstantial() bool { return pol.circumstantial }
+
 // Marks returns the marks that the policy gives; see [Mark].
 func (pol *Policy) Marks() (out []string) {
 	for _, pl := range pol.prog.Pipelines {

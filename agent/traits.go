@@ -51,29 +51,40 @@ const (
 	SettingTrait = "setting" // a project's file that sets variables for its commands
 )
 
-// Traits returns the traits of all agents, each once, policies first, the others by kind
-// and text.
-func (l List) Traits() []Trait {
+// Traits returns the traits of all agents of some kinds (none: of all), each once, policies first,
+// the others by kind and text.
+func (l List) Traits(kinds ...string) []Trait {
 	var out []Trait
 	for _, a := range l {
 		for kind, list := range map[string]string{PolicyTrait: a.policies, HookTrait: a.hooks, ProgramTrait: a.programs,
 			BareTrait: a.bare, MovesTrait: a.moves, OffTrait: a.off, ProcessTrait: a.process, MarkTrait: a.sets,
 			SettingTrait: a.setsIn} {
+			if len(kinds) > 0 && !slices.Contains(kinds, kind) {
+				continue
+			}
 			for word := range strings.FieldsSeq(list) {
 				out = append(out, Trait{kind, word})
 			}
 		}
 		for i := range a.places {
-			out = append(out, a.places[i].traits()...)
+			for _, t := range a.places[i].traits() {
+				if len(kinds) == 0 || slices.Contains(kinds, t.Kind) {
+					out = append(out, t)
+				}
+			}
 		}
 	}
-	key := func(t Trait) string {
-		if t.Kind == PolicyTrait {
-			return " " + t.Text // before all other kinds
+	slices.SortFunc(out, func(a, b Trait) int {
+		switch {
+		case a.Kind == b.Kind:
+			return strings.Compare(a.Text, b.Text)
+		case a.Kind == PolicyTrait:
+			return -1
+		case b.Kind == PolicyTrait:
+			return 1
 		}
-		return t.Kind + " " + t.Text
-	}
-	slices.SortFunc(out, func(a, b Trait) int { return strings.Compare(key(a), key(b)) })
+		return strings.Compare(a.Kind, b.Kind)
+	})
 	return slices.Compact(out)
 }
 

@@ -108,6 +108,9 @@ func sessionOf(c *obstat.Call) string {
 
 // circumstances finds those circumstances of a call that rules of the policies look at.
 func (g *Gate) circumstances(c *obstat.Call, f *policy.InForce, world *obstat.Recorder) {
+	if !slices.ContainsFunc(f.Policies, func(p *policy.Policy) bool { return p.Loaded.Policy.Circumstantial() }) {
+		return
+	}
 	machine := obstat.Machine{World: g.opts.World, Marks: func() []string {
 		marks, err := g.opts.Sessions.Marks(sessionOf(c))
 		if err == nil {

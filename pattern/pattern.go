@@ -135,7 +135,7 @@ func (p *Pattern) shape() *Shape { return &p.body().shape }
 // Match reports whether p matches s. A non-nil error (ErrTime) is a fault:
 // neither a match nor a miss.
 func (p *Pattern) Match(s string) (bool, error) {
-	if p.empty() {
+	if p.empty() || p.made.Load() == nil && misses(p.flavour, p.text, s) {
 		return false, nil
 	}
 	sh := p.shape()

@@ -55,10 +55,8 @@ func (s *search) setByProject() string {
 // programs it starts.
 var settings = sync.OnceValue(func() []string {
 	out := []string{".env", ".vscode/settings.json"}
-	for _, t := range agent.All().Traits() {
-		if t.Kind == agent.SettingTrait {
-			out = append(out, t.Text)
-		}
+	for _, t := range agent.All().Traits(agent.SettingTrait) {
+		out = append(out, t.Text)
 	}
 	return out
 })

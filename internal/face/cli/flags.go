@@ -21,7 +21,10 @@ var help string
 // helpOf returns the section of help.txt for a command, such as "log verify": the arguments
 // in its heading, its first line, its flags, the paragraphs, and examples, which are indented.
 func helpOf(path string) (arguments, short, flags, long, example string) {
-	_, text, _ := strings.Cut("\n"+help, "\n# "+path)
+	text, first := strings.CutPrefix(help, "# "+path)
+	if !first {
+		_, text, _ = strings.Cut(help, "\n# "+path)
+	}
 	text, _, _ = strings.Cut(text, "\n\n# ")
 	arguments, text, _ = strings.Cut(text, "\n")
 	text, long, _ = strings.Cut(strings.TrimSuffix(text, "\n"), "\n\n")

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,8 @@ import (
 func TestKinds(t *testing.T) {
 	asked := map[string]bool{"policy": true, "state": true, "program": true, agent.HookTrait: true, agent.MovedTrait: true,
 		agent.ProcessTrait: true, agent.MarkTrait: true, agent.SettingTrait: true} // paths, and what others ask for
-	use := regexp.MustCompile(`(?:\b(?:is|says|speaksOf|runs)\("|lists\(\)\["|toolSays\([\w.]+, ")([a-z-]+)"`)
+	used := map[string]bool{}
+	use := regexp.MustCompile(`(?:\b(?:is|says|speaksOf|runs)\("|listed\("|toolSays\([\w.]+, ")([a-z-]+)"`)
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -29,12 +31,15 @@ func TestKinds(t *testing.T) {
 			continue
 		}
 		for _, m := range use.FindAllStringSubmatch(string(text), -1) {
-			if asked[m[1]] = true; len(lists()[m[1]]) == 0 {
+			if asked[m[1]], used[m[1]] = true, true; len(lists()[m[1]]) == 0 {
 				t.Errorf("%s asks for the list %q, which is nowhere", name, m[1])
 			}
 		}
 	}
 	for kind := range lists() {
+		if used[kind] && !slices.Equal(listed(kind), lists()[kind]) {
+			t.Errorf("agents have words of the kind %q, and it is read without them", kind)
+		}
 		if !asked[kind] {
 			t.Errorf("nothing asks for the list %q", kind)
 		}

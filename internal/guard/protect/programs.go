@@ -76,7 +76,7 @@ func changesObstat(text string) bool {
 		}
 		rest = after
 		word := strings.TrimLeft(strings.TrimPrefix(strings.TrimPrefix(after, "-hook"), ".exe"), " \t\"',[]()-")
-		if slices.ContainsFunc(lists()["changes"], func(c string) bool { return strings.HasPrefix(word, c) }) {
+		if slices.ContainsFunc(listed("changes"), func(c string) bool { return strings.HasPrefix(word, c) }) {
 			return true
 		}
 	}
@@ -139,7 +139,7 @@ func forgets(c effect.Command) bool {
 		switch {
 		case is("unsets", c.Program):
 			return !w.Known || is("moves", w.Text)
-		case c.Program != "" && slices.ContainsFunc(lists()["clears"], func(entry string) bool {
+		case c.Program != "" && slices.ContainsFunc(listed("clears"), func(entry string) bool {
 			program, word, _ := strings.Cut(entry, ":")
 			return program == c.Program && (word == w.Text || word != "-" && flag([]shell.Word{w}, word))
 		}):

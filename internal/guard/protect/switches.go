@@ -124,7 +124,7 @@ func (k *check) variables() *Finding {
 // of a shell or of obstat: `tmux send-keys -t 0 y Enter`, `screen -X stuff y`, `gdb -p 812`.
 func (k *check) types(c *effect.Command) *Finding {
 	program := strings.TrimSuffix(fold(c.Program), ".exe")
-	if !slices.ContainsFunc(lists()["types"], func(entry string) bool {
+	if !slices.ContainsFunc(listed("types"), func(entry string) bool {
 		name, word, some := strings.Cut(entry, ":")
 		if name != program {
 			return false
@@ -184,7 +184,7 @@ func (k *check) later() *Finding {
 // isTask tells whether commands of a file are run later, by others than its writer.
 func isTask(name string) bool {
 	base := path.Base(name)
-	return slices.ContainsFunc(lists()["tasks"], func(t string) bool {
+	return slices.ContainsFunc(listed("tasks"), func(t string) bool {
 		switch {
 		case strings.HasSuffix(t, "/"):
 			return strings.Contains(name, "/"+t)
@@ -239,12 +239,12 @@ func (k *check) startup() *Finding {
 // behind an agent's name; "" if there is none. Flags that other programs have as well, such as
 // --profile, say nothing there.
 func switchIn(text string) string {
-	for _, name := range lists()["off"] {
+	for _, name := range listed("off") {
 		if speaks(text, name) {
 			return name
 		}
 	}
-	for _, flag := range lists()["bare"] {
+	for _, flag := range listed("bare") {
 		if is("common", flag) || !strings.HasPrefix(flag, "--") {
 			continue
 		}
@@ -264,5 +264,5 @@ func switchIn(text string) string {
 
 // speaksOf tells whether a text in lower case has a word of a list in it.
 func speaksOf(list, t string) bool {
-	return slices.ContainsFunc(lists()[list], func(w string) bool { return speaks(t, w) })
+	return slices.ContainsFunc(listed(list), func(w string) bool { return speaks(t, w) })
 }

@@ -24,23 +24,29 @@ type entry struct {
 	token  string // names it in a text that is not understood; "" if nothing does
 }
 
-// table has the paths of guarded.txt and of the agents, lists their words by kind. Both
-// are read when they are first needed, which most calls do not.
+// table has the paths of guarded.txt and of the agents, ownLists the words of guarded.txt by kind,
+// lists those of the agents as well. Each is read when it is first needed: of an ordinary call,
+// only the second.
 var (
-	table = sync.OnceValue(readTable)
-	lists = sync.OnceValue(readLists)
+	table    = sync.OnceValue(readTable)
+	ownLists = sync.OnceValue(func() map[string][]string { return readLists(ownRows) })
+	lists    = sync.OnceValue(func() map[string][]string { return readLists(rows) })
 )
 
 // rows calls visit with the kind and the rest of every line of guarded.txt, and of every
 // trait of an agent.
 func rows(visit func(kind, rest string)) {
+	ownRows(visit)
+	for _, t := range agent.All().Traits() {
+		visit(t.Kind, t.Text)
+	}
+}
+
+func ownRows(visit func(kind, rest string)) {
 	for line := range strings.SplitSeq(guardedText, "\n") {
 		if kind, rest, has := strings.Cut(line, " "); has && kind != "#" {
 			visit(kind, strings.TrimSpace(rest))
 		}
-	}
-	for _, t := range agent.All().Traits() {
-		visit(t.Kind, t.Text)
 	}
 }
 
@@ -65,18 +71,27 @@ func readTable() (out []entry) {
 	return out
 }
 
-func readLists() map[string][]string {
+func readLists(rows func(visit func(kind, rest string))) map[string][]string {
 	out := map[string][]string{}
 	rows(func(kind, rest string) { out[kind] = append(out[kind], strings.Fields(rest)...) })
 	return out
 }
 
+// listed returns the words of a kind.
+func listed(kind string) []string {
+	switch kind {
+	case agent.ProgramTrait, agent.BareTrait, agent.MovesTrait, agent.OffTrait:
+		return lists()[kind]
+	}
+	return ownLists()[kind]
+}
+
 // is tells whether a word is in a list.
-func is(list, word string) bool { return slices.Contains(lists()[list], word) }
+func is(list, word string) bool { return slices.Contains(listed(list), word) }
 
 // says tells whether a text has a word of a list in it.
 func says(list, text string) bool {
-	return slices.ContainsFunc(lists()[list], func(w string) bool { return strings.Contains(text, w) })
+	return slices.ContainsFunc(listed(list), func(w string) bool { return strings.Contains(text, w) })
 }
 
 // named returns the first entry that a path, folded, ends like or lies in; nil if there

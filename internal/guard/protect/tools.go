@@ -168,7 +168,7 @@ func toolSays(tool, list string) bool {
 // else.
 func onlyReads(tool string) bool {
 	name := toolName(tool)
-	for _, r := range lists()["reads"] {
+	for _, r := range listed("reads") {
 		rest, ok := strings.CutPrefix(name, r)
 		if ok && (rest == "" || rest[0] == '_' || rest[0] == '-') {
 			return !strings.Contains(rest, "to_file") && !toolSays(rest, "writes") && !toolSays(rest, "takesoff")
