@@ -12,6 +12,7 @@
 # make crash  kills writers of the ledger and hooks, KILLS times each, and breaks everything under hooks
 # make lint   what has to be clean before a commit
 # make test-effects  the programs of the knowledge base, run and watched; LAB is where their root is made
+# make test-attacks  all attacks on confined runs, as root, as a plain user and without namespaces; HARM is a file of cases
 # make test-diff  MUTATIONS policies changed by one rule, and as many rewritten, compared
 # make mutate  changes packages in small ways, and prints the changes that no test notices
 # make record-codex  asks the real codex again about generated rules and commands
@@ -56,7 +57,7 @@ SDKS     := $(patsubst %/test.sh,%,$(wildcard sdk/*/test.sh))
 CROSS    := darwin/arm64 windows/amd64 linux/386
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build dist sdk test-sdk test cross race fuzz bench run demo crash lint setup servers venv test-agents test-drafts test-long test-diff test-effects mutate node record-codex record-gemini pictures
+.PHONY: all build dist sdk test-sdk test cross race fuzz bench run demo crash lint setup servers venv test-agents test-drafts test-long test-diff test-effects test-attacks mutate node record-codex record-gemini pictures
 
 all: test
 
@@ -199,6 +200,11 @@ record-gemini: node
 	$(GO) test -count=1 ./dialect/gemini -run TestRecord -gemini $(abspath $(GEMINI))/bundle
 
 # Runs as root once, to make LAB; make test replays what was seen and needs none of it.
+test-attacks:
+	$(GO) test -v -count=1 -timeout 3h -run 'TestAttacks|TestCases|TestAsPlainUser|TestAtLevelFiles' ./internal/guard/confined/attack -attacks.all \
+		$(if $(HARM),-attacks.harm $(abspath $(HARM))) | grep -E '^(---|ok|FAIL)|attacks did|--- FAIL'
+	$(GO) test -v -count=1 -timeout 1h -run 'TestAttacks|TestAsPlainUser' ./confine | grep -E '^(---|ok|FAIL)|attacks did|--- FAIL'
+
 test-effects:
 	sh effect/lab/rootfs.sh $(LAB)
 	$(GO) test -count=1 -timeout 2h ./effect -run TestLab -v -lab $(LAB) $(LABARGS)

@@ -112,14 +112,15 @@ func (g *Gate) confine(ctx context.Context, c *obstat.Call, j *judged, digest st
 // `node_modules/.bin`, a hook in `.husky`.
 func (g *Gate) unseen(c *obstat.Call, j *judged) string {
 	an := j.world.Analysis(c)
+	outside := &confined.Outside{Path: g.opts.Getenv("PATH"), Roots: append([]string{c.Dir}, c.Roots...)}
 	switch {
 	case an.Fetches():
 		return "it fetches packages"
 	case an.Steered():
 		return "files that are no part of it can make it run other programs"
-	case confined.Planted(an, c.Roots, g.opts.Getenv("PATH")):
+	case outside.Planted(an):
 		return "it runs a program of the project"
-	case an.RunsHooks() && confined.HasHooks(c.Dir):
+	case an.RunsHooks() && outside.HasHooks(c.Dir):
 		return "git runs hooks"
 	}
 	return ""

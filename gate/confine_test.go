@@ -194,7 +194,8 @@ func TestConfinedAnswer(t *testing.T) {
 		{name: "always", policy: "confine: always\n", command: "ls", want: obstat.Allow, confined: true},
 		{name: "a poor machine", policy: "confine: code\n", command: "make", machine: confine.LevelFiles, want: obstat.Ask},
 		{name: "a poor machine, always", policy: "confine: always\n", command: "ls", machine: confine.LevelNone, want: obstat.Ask},
-		{name: "files will do", policy: "confine: {run: code, level: files}\n", command: "make", machine: confine.LevelFiles, want: obstat.Allow, confined: true},
+		{name: "files will do, for names in what is read", policy: "confine: {run: code, level: files}\n#deny\n", command: "make", machine: confine.LevelFiles, want: obstat.Allow, confined: true},
+		{name: "files will not do, for names in what is written", policy: "confine: {run: code, level: files}\n", command: "make", machine: confine.LevelFiles, want: obstat.Ask},
 		{name: "the agent cannot", policy: "confine: code\n", command: "make", not: "nobody has proved it", want: obstat.Ask},
 		{name: "a secret is read", policy: "confine: code\n", command: "make < .env", want: obstat.Deny},
 		{name: "what guards is written", policy: "confine: code\n", command: "make > .claude/settings.json", want: obstat.Ask},
@@ -216,6 +217,9 @@ func TestConfinedAnswer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			y := newYard(t)
 			text := "version: 1\n" + tt.policy + rules
+			if strings.Contains(tt.policy, "#deny") {
+				text = strings.Replace(strings.Replace(text, "write workspace, ", "", 1), "deny: [", "deny: [write workspace, ", 1)
+			}
 			if tt.policy == git {
 				text = strings.Replace(text, "run pip", "run git status, run git commit, run pip", 1)
 				y.repository(t, strings.Contains(tt.command, "husky"))

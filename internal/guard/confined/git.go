@@ -74,8 +74,8 @@ func completesBare(name, layer string) bool {
 
 // HasHooks tells whether git runs hooks in the repository of a directory. Most run code of the project, and those of
 // `core.hooksPath = .husky` are files of it.
-func HasHooks(dir string) bool {
-	text, err := gitTells(dir, "rev-parse", "--git-path", "hooks")
+func (o *Outside) HasHooks(dir string) bool {
+	text, err := o.git(dir, "rev-parse", "--git-path", "hooks")
 	if err != nil {
 		return false // no repository: git does nothing
 	}
@@ -87,18 +87,41 @@ func HasHooks(dir string) bool {
 	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasSuffix(e.Name(), ".sample") }) {
 		return true
 	}
-	_, err = gitTells(dir, "config", "--get-regexp", `^hook\.`)
+	_, err = o.git(dir, "config", "--get-regexp", `^hook\.`)
 	return err == nil
 }
 
-// gitTells returns what git prints about a repository. The commands that it is asked with run no programs; a missing
+// Outside finds programs that no confined run can have made: those of PATH that lie outside the workspace.
+type Outside struct {
+	Path  string   // the variable
+	Roots []string // the workspace
+}
+
+// find returns the file of a program, "" where there is none.
+func (o *Outside) find(program string) string {
+	for _, dir := range filepath.SplitList(o.Path) {
+		at := filepath.Join(dir, program)
+		if info, err := os.Stat(at); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && !o.inside(at) {
+			return at
+		}
+	}
+	return ""
+}
+
+// inside tells whether a file lies in the workspace, links followed.
+func (o *Outside) inside(name string) bool {
+	real := realOf(name)
+	return slices.ContainsFunc(o.Roots, func(root string) bool { return paths.Inside(realOf(root), real) })
+}
+
+// git returns what git prints about a repository. The commands that it is asked with run no programs; a missing
 // object is not fetched, which could.
-func gitTells(dir string, args ...string) (string, error) {
+func (o *Outside) git(dir string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-C", dir}, args...)...)
+	cmd := exec.CommandContext(ctx, o.find("git"), append([]string{"-c", "core.fsmonitor=false", "-C", dir}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0")
-	cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return isRepoVariable(v) })
+	cmd.Env = slices.DeleteFunc(cmd.Env, isRepoVariable)
 	text, err := cmd.Output()
 	return string(text), err
 }
@@ -112,34 +135,29 @@ func isRepoVariable(v string) bool {
 
 // Planted tells whether a command runs a program that lies in the workspace: `.venv/bin/pip list`, or `ls` where PATH
 // has `node_modules/.bin` of the project first.
-func Planted(an *effect.Analysis, roots []string, path string) bool {
-	inside := func(name string) bool {
-		real := realOf(name)
-		return slices.ContainsFunc(roots, func(root string) bool { return paths.Inside(realOf(root), real) })
-	}
-	for i := range an.Commands {
-		c := &an.Commands[i]
-		if strings.Contains(c.Path, "/") {
-			if at := c.Path; filepath.IsAbs(at) && inside(at) || !filepath.IsAbs(at) && inside(filepath.Join(c.Dir, at)) {
-				return true
-			}
-			continue
+func (o *Outside) Planted(an *effect.Analysis) bool {
+	return slices.ContainsFunc(an.Commands, func(c effect.Command) bool {
+		at := c.Path
+		if at != "" && !strings.Contains(at, "/") {
+			at = firstOf(o.Path, c.Dir, at)
+		} else if !filepath.IsAbs(at) {
+			at = filepath.Join(c.Dir, at)
 		}
-		for _, dir := range filepath.SplitList(path) {
-			at := filepath.Join(dir, c.Path)
-			if !filepath.IsAbs(dir) {
-				at = filepath.Join(c.Dir, at)
-			}
-			if info, err := os.Stat(at); c.Path == "" || err != nil || info.IsDir() {
-				continue
-			}
-			if inside(at) {
-				return true
-			}
-			break
+		return c.Path != "" && at != "" && o.inside(at)
+	})
+}
+
+// firstOf returns the file of a program that a shell in dir runs, "" where there is none.
+func firstOf(path, dir, program string) string {
+	for _, at := range filepath.SplitList(path) {
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(dir, at)
+		}
+		if info, err := os.Stat(filepath.Join(at, program)); err == nil && !info.IsDir() {
+			return filepath.Join(at, program)
 		}
 	}
-	return false
+	return ""
 }
 
 func isDirectory(name string) bool {

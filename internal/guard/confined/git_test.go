@@ -52,7 +52,7 @@ func TestJudgeBesideCode(t *testing.T) {
 		{"", ".env", false, confine.Drop},
 	} {
 		r := &Run{Bounds: &Bounds{Whole: tt.whole}}
-		r.Bounds.Profile.Workspace.Root = root
+		r.Bounds.Root = root
 		if tt.known != "" {
 			r.Bounds.Known = []string{filepath.Join(root, tt.known)}
 		}
@@ -119,7 +119,7 @@ func TestJudgeBare(t *testing.T) {
 		}
 		r := &Run{Bounds: new(Bounds), Guards: func(string) string { return "" },
 			Ask: func(string, string) obstat.Decision { return obstat.Decision{Verdict: obstat.Allow} }}
-		r.Bounds.Profile.Workspace.Root = root
+		r.Bounds.Root = root
 		for list, want := range map[string]confine.Verdict{tt.dropped: confine.Drop, tt.created: confine.Commit} {
 			for _, name := range strings.Fields(list) {
 				c := confine.Change{Path: filepath.Join(root, name), Layer: filepath.Join(layer, name), Kind: confine.Created}
@@ -149,7 +149,7 @@ func TestLate(t *testing.T) {
 	write("src/a.go")
 	began := time.Now()
 	r := &Run{Bounds: new(Bounds), State: state, Guards: func(string) string { return "" }}
-	r.Bounds.Profile.Workspace.Root = root
+	r.Bounds.Root = root
 	r.Bounds.Profile.Hidden, r.Bounds.Profile.ReadOnly = []string{filepath.Join(root, ".env")}, []string{filepath.Join(root, ".git")}
 	r.Ask = func(_, name string) obstat.Decision {
 		if strings.HasPrefix(filepath.Base(name), ".env") {
@@ -213,7 +213,7 @@ func TestWorktree(t *testing.T) {
 			}
 		}
 		for _, verdict := range []obstat.Verdict{obstat.Allow, obstat.Deny} {
-			m := &maker{Place: &Place{Ask: func(string, string) obstat.Decision { return obstat.Decision{Verdict: verdict} }}, out: new(Bounds), root: root}
+			m := &maker{Place: &Place{Call: new(obstat.Call), Getenv: os.Getenv, Ask: func(string, string) obstat.Decision { return obstat.Decision{Verdict: verdict} }}, out: new(Bounds), root: root}
 			m.worktree()
 			if got := len(m.out.Profile.Read) > 0; got != (tt.want && verdict == obstat.Allow) {
 				t.Errorf("%s, %v: %t", tt.name, verdict, got)

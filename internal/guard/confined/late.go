@@ -15,7 +15,7 @@ import (
 // keeps from code: `.env`, `.vscode/tasks.json`, `sub/.git`. A layer would have held them back; here they are moved
 // into obstat's state, so that nothing runs or reads them, and a person can take them back.
 func (r *Run) late(began time.Time) (out []Refused) {
-	root, since := r.Bounds.Profile.Workspace.Root, began.Add(-time.Second).UnixNano()
+	root, since := r.Bounds.Root, began.Add(-time.Second).UnixNano()
 	had := slices.Concat(r.Bounds.Profile.Hidden, r.Bounds.Profile.ReadOnly, r.Bounds.Make, r.Bounds.Known)
 	_ = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || name == root {
@@ -37,6 +37,7 @@ func (r *Run) late(began time.Time) (out []Refused) {
 			why += "; it could not be moved away: " + err.Error()
 		} else {
 			why += "; it was moved to " + at
+			_ = os.Remove(filepath.Dir(name)) // if nothing else is in it
 		}
 		out = append(out, Refused{Kind: obstat.FaceWrite, What: name, Why: why})
 		return skipped(d)
@@ -74,7 +75,7 @@ func (r *Run) putAway(name string) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	rel := strings.ReplaceAll(strings.TrimPrefix(name, r.Bounds.Profile.Workspace.Root+"/"), "/", "__")
+	rel := strings.ReplaceAll(strings.TrimPrefix(name, r.Bounds.Root+"/"), "/", "__")
 	at := filepath.Join(dir, rel)
 	err := os.Rename(name, at)
 	if err == nil {

@@ -197,8 +197,9 @@ func (m *maker) names() error {
 		}
 	}
 	m.memo.save()
+	m.out.Root, m.out.AtOnce = m.root, p.Workspace.Mode == confine.Through || slices.Contains(p.Write, m.root)
 	m.gap("hide names that others make in "+m.root+" during the run", "its names are looked at when the run begins")
-	if p.Workspace.Mode == confine.Through {
+	if m.out.AtOnce {
 		if git := filepath.Join(m.root, ".git"); m.visible(git) {
 			p.ReadOnly = append(p.ReadOnly, git)
 		}
@@ -230,7 +231,7 @@ func (m *maker) untracked(names []string) (out, tracked []string) {
 	for _, name := range names {
 		args = append(args, strings.TrimPrefix(strings.TrimPrefix(name, m.root), "/"))
 	}
-	text, err := gitTells(m.root, args...)
+	text, err := m.outside().git(m.root, args...)
 	if err != nil {
 		return names, nil // nothing is known to be tracked
 	}
@@ -338,7 +339,7 @@ func (m *maker) leadsBack(dir string) bool {
 		}
 		return realOf(filepath.Dir(back)) == m.root
 	}
-	text, err := gitTells(dir, "config", "--file", filepath.Join(dir, "config"), "core.worktree")
+	text, err := m.outside().git(dir, "config", "--file", filepath.Join(dir, "config"), "core.worktree")
 	back := strings.TrimSpace(text)
 	if err != nil || back == "" {
 		return false

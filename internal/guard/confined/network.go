@@ -240,8 +240,8 @@ func (m *maker) told(command string) string {
 	if name == "python3" {
 		args = []string{"-c", strings.TrimPrefix(rest, "-c ")}
 	}
-	path, err := exec.LookPath(name)
-	if err != nil {
+	path := m.outside().find(name)
+	if path == "" {
 		return ""
 	}
 	stamp := stampOf(path, filepath.Join(m.Home, ".npmrc"), filepath.Join(m.Home, ".config/go/env"),

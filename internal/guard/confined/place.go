@@ -44,6 +44,9 @@ type Bounds struct {
 	Profile confine.Profile `json:"profile"`
 	// Stays: the command leaves something in the background, so that its workspace is written through.
 	Stays bool `json:"stays,omitempty"`
+	// Root is the workspace, and AtOnce says that changes of it count at once, so that new names are looked at afterwards.
+	Root   string `json:"root,omitempty"`
+	AtOnce bool   `json:"at_once,omitempty"`
 	// Moves: the command changes the shell's directory, which is handed back.
 	Moves bool `json:"moves,omitempty"`
 	// Known are the paths that the call is known to change, and may: `.git` of `git commit`.
@@ -119,11 +122,32 @@ func Make(p *Place) (*Bounds, error) {
 		}
 	}
 	m.environment()
+	if err := m.holdable(); err != nil {
+		return nil, err
+	}
 	m.out.Profile = tidy(m.out.Profile)
 	if err := m.out.Profile.Check(); err != nil {
 		return nil, unfit("%v", err)
 	}
 	return m.out, nil
+}
+
+// holdable takes, at level files, the right to write from trees with a protected name inside: Landlock cannot take one
+// name out of a tree, and the run would not start. Without a workspace to write the call asks.
+func (m *maker) holdable() error {
+	p := m.profile()
+	if m.Machine.Level != confine.LevelFiles {
+		return nil
+	}
+	for _, name := range slices.Concat(p.Hidden, p.ReadOnly) {
+		around := func(tree string) bool { return paths.Inside(tree, name) }
+		if around(m.root) && (p.Workspace.Mode != "" || slices.Contains(p.Write, m.root)) {
+			return unfit("%s is protected in a workspace that is written, and this machine cannot hold one name: %s", name,
+				m.Machine.Why)
+		}
+		p.Write, p.Delete = slices.DeleteFunc(p.Write, around), slices.DeleteFunc(p.Delete, around)
+	}
+	return nil
 }
 
 // A maker makes the Bounds of one call.
@@ -134,6 +158,11 @@ type maker struct {
 	memo  *memory
 	base  obstat.Decision // about writing some file in the workspace
 	books bool            // git changes its own files
+}
+
+// outside finds programs that obstat itself runs.
+func (m *maker) outside() *Outside {
+	return &Outside{Path: m.Getenv("PATH"), Roots: append([]string{m.root}, m.Call.Roots...)}
 }
 
 func (m *maker) profile() *confine.Profile { return &m.out.Profile }
@@ -226,7 +255,7 @@ func (m *maker) known() error {
 	for i := range m.Analysis.Commands {
 		m.out.Whole = m.out.Whole && !m.Analysis.Unknown(i) && m.Analysis.Commands[i].Steered == ""
 	}
-	if m.Asked || m.Analysis.RunsHooks() && HasHooks(m.root) {
+	if m.Asked || m.Analysis.RunsHooks() && m.outside().HasHooks(m.root) {
 		m.out.Whole = false
 	}
 	for i := range m.Analysis.Effects {
@@ -300,7 +329,7 @@ func (m *maker) change(e *effect.Effect) {
 // where nothing else runs in the same confinement.
 func (m *maker) free() error {
 	p := m.profile()
-	if p.Workspace.Mode == confine.Through {
+	if m.out.AtOnce {
 		return unfit("git changes the repository beside code that stays, which changes the workspace at once")
 	}
 	git := filepath.Join(m.root, ".git")

@@ -124,7 +124,7 @@ func (r *Run) Do(ctx context.Context) (*Ended, error) {
 	}
 	r.handBack(filepath.Join(r.Session, "tmp", where))
 	told := r.refusals(&res, judged)
-	if p.Workspace.Mode == confine.Through {
+	if r.Bounds.AtOnce {
 		told = append(told, r.late(began)...)
 	}
 	return &Ended{Result: res, Told: told}, err
@@ -165,7 +165,7 @@ func (r *Run) handBack(file string) {
 	text, err := readSmall(file)
 	os.Remove(file)
 	dir := strings.TrimSuffix(string(text), "\n")
-	root := r.Bounds.Profile.Workspace.Root
+	root := r.Bounds.Root
 	if err != nil || r.Ticket == "" || root == "" || strings.ContainsAny(dir, "\x00\n") {
 		return
 	}
@@ -231,7 +231,7 @@ func (r *Run) base(face string) obstat.Decision {
 		if r.bases == nil {
 			r.bases = map[string]obstat.Decision{}
 		}
-		d = r.Ask(face, filepath.Join(r.Bounds.Profile.Workspace.Root, neutral))
+		d = r.Ask(face, filepath.Join(r.Bounds.Root, neutral))
 		r.bases[face] = d
 	}
 	return d
@@ -271,7 +271,7 @@ func because(d *obstat.Decision, otherwise string) string {
 // remade tells whether a path that was deleted lies in a directory that programs make again, and the
 // rule is about deleting as such.
 func (r *Run) remade(path string, d *obstat.Decision) bool {
-	rel := strings.TrimPrefix(path, r.Bounds.Profile.Workspace.Root+"/")
+	rel := strings.TrimPrefix(path, r.Bounds.Root+"/")
 	if !slices.ContainsFunc(strings.Split(rel, "/"), func(part string) bool { return slices.Contains(books(), part) }) {
 		return false
 	}

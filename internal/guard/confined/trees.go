@@ -120,9 +120,6 @@ func (m *maker) keepTree(dir string) {
 		return
 	}
 	p.ReadOnly = append(p.ReadOnly, dir)
-	if m.Machine.Level == confine.LevelFiles {
-		m.gap("keep unchanged "+dir, "it lies in a cache that is written, and level files cannot take a name out of that")
-	}
 }
 
 // scratch gives a run a directory to itself: it sees the files that are there, and what it changes is dropped. Without
