@@ -89,9 +89,9 @@ func rule(text string, v obstat.Verdict) (out []string, why string) {
 		}
 		return commands(content, v), ""
 	case "read", "grep", "glob":
-		return files("Read", content, whole), ""
+		return files("Read", content, whole, v), ""
 	case "write", "edit":
-		return files("Edit", content, whole), ""
+		return files("Edit", content, whole, v), ""
 	case "webfetch":
 		if whole {
 			return []string{"WebFetch"}, ""
@@ -130,9 +130,13 @@ func commands(content string, v obstat.Verdict) []string {
 	return out
 }
 
-// files returns the rule of a path or glob: from the workspace, or absolute.
-func files(tool, content string, whole bool) []string {
-	if whole {
+// files returns the rule of a path or glob: from the workspace, or absolute. `Read(**)` allows the workspace and
+// no more, as Cursor scopes relative paths; to deny it is to deny every file.
+func files(tool, content string, whole bool, v obstat.Verdict) []string {
+	switch {
+	case whole && v == obstat.Allow:
+		return []string{tool + "(./**)"}
+	case whole:
 		return []string{tool}
 	}
 	if path.IsAbs(content) {

@@ -118,3 +118,21 @@ func TestBad(t *testing.T) {
 		}
 	}
 }
+
+// TestWorkspace: a glob for everything allows the workspace alone, so that a denial of what lies above it is not lost.
+func TestWorkspace(t *testing.T) {
+	l := load(t, "/p/.cursor/cli.json", `{"permissions": {"allow": ["Read(**)", "Write(**)"], "deny": ["Read(../**)", "Write(.env)"]}}`)
+	for c, want := range map[call]obstat.Verdict{
+		{"Read", "file_path", "/p/a/b.go"}:     obstat.Allow,
+		{"Write", "file_path", "/p/a/b.go"}:    obstat.Allow,
+		{"Write", "file_path", "/p/.env"}:      obstat.Deny,
+		{"Read", "file_path", "/other/x"}:      obstat.Ask,
+		{"Write", "file_path", "/other/x"}:     obstat.Ask,
+		{"Shell", "command", "cat /other/x"}:   obstat.Ask,
+		{"Shell", "command", "cat ../other/x"}: obstat.Ask,
+	} {
+		if d := c.in(l); d.Verdict != want {
+			t.Errorf("%v: %s, want %s: %s", c, d.Verdict, want, d.Reason())
+		}
+	}
+}
