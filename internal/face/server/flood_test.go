@@ -41,18 +41,19 @@ func floodRate(t *testing.T) {
 	for i := range 10 {
 		tokens = append(tokens, s.token(client.TokenRequest{Kind: "agent", Name: fmt.Sprint("agent", i)}))
 	}
+	var sessions atomic.Int64 // a session that makes the same call again and again is asked about it
 	round := func(flooded bool) (others, floods int64) {
 		var n, f atomic.Int64
 		var wg sync.WaitGroup
 		end := time.Now().Add(3 * time.Second)
-		call := func(token string, i int) bool {
-			code, body := s.do(token, "POST", "/v1/decisions", fmt.Sprintf(`{"call":{"tool":"bash","input":{"command":"git status"},"session":"s%d"}}`, i))
+		call := func(token string) bool {
+			code, body := s.do(token, "POST", "/v1/decisions", fmt.Sprintf(`{"call":{"tool":"bash","input":{"command":"git status"},"session":"s%d"}}`, sessions.Add(1)))
 			return code == 200 && strings.Contains(body, `"allow"`)
 		}
 		for _, token := range tokens {
 			wg.Go(func() {
-				for i := 0; time.Now().Before(end); i++ {
-					if call(token, i) {
+				for time.Now().Before(end) {
+					if call(token) {
 						n.Add(1)
 					}
 					time.Sleep(10 * time.Millisecond)
@@ -62,8 +63,8 @@ func floodRate(t *testing.T) {
 		for range 64 {
 			if flooded {
 				wg.Go(func() {
-					for i := 0; time.Now().Before(end); i++ {
-						if call(flood, i) {
+					for time.Now().Before(end) {
+						if call(flood) {
 							f.Add(1)
 						}
 					}
