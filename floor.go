@@ -565,33 +565,35 @@ const maxWritten = 512
 func (fl *floorWalk) written() {
 	left := maxWritten
 	for i := range fl.a.Written {
-		if fl.o.verdict < Allow || fl.exact() || fl.confined {
-			return
-		}
-		if left = fl.writtenText(&fl.a.Written[i], left); left < 0 {
-			fl.manyArguments(&fl.a.Commands[fl.a.Written[i].Command])
-			return
-		}
+		left = fl.writtenText(&fl.a.Written[i], left, " writes this into a file that may be run")
+	}
+	for i := range fl.a.Fed {
+		left = fl.writtenText(&fl.a.Fed[i], left, " reads this, and might run it")
 	}
 }
 
 // writtenText is written for one text; it returns how many more beginnings are looked at.
-func (fl *floorWalk) writtenText(t *effect.Text, left int) int {
+func (fl *floorWalk) writtenText(t *effect.Text, left int, why string) int {
+	if fl.o.verdict < Allow || fl.exact() || fl.confined {
+		return left
+	}
 	c := &fl.a.Commands[t.Command]
 	for text := range floor.CommandsWritten(t.Text) {
 		if left--; left < 0 {
+			fl.manyArguments(c)
 			return left
 		}
 		// `"*": "ask"` is no rule about it.
 		if r := fl.stops(t.Command, text); r != nil && !fl.breadth(r, fl.f.Call.Tool).wide {
-			fl.cap(text, c.Program+" writes this into a file that may be run")
+			fl.cap(text, c.Program+why)
 			return left
 		}
 	}
 	e := effect.Effect{Kind: effect.Read, Origin: effect.Origin{Program: c.Program, Command: t.Command, Span: c.Span}}
 	e.Raw = c.Program
-	for _, piece := range floor.Pieces(t.Text, true) {
+	for _, piece := range effect.Pieces(t.Text, true) {
 		if left--; left < 0 {
+			fl.manyArguments(c)
 			return left
 		}
 		if strings.Contains(piece, ".") && len(piece) < maxWord {
@@ -1231,13 +1233,14 @@ func (fl *floorWalk) words() {
 		}
 		c := &fl.a.Commands[i]
 		reads, writes := fl.takesFiles(i)
-		if !reads && !writes {
+		if left = fl.mentions(i, left); !reads && !writes || left < 0 {
 			continue
 		}
 		transfers := fl.transfers(i)
 		for j := range c.Args() {
 			w := &c.Args()[j]
-			if !w.Known || len(w.Text) > maxWord || strings.IndexByte(w.Text, '\n') >= 0 {
+			text := cmp.Or(w.Shape(), w.Text)
+			if len(text) > maxWord || strings.IndexByte(text, '\n') >= 0 {
 				continue
 			}
 			e := effect.Effect{Origin: effect.Origin{Program: c.Program, Command: i, Span: c.Span}}
@@ -1246,7 +1249,7 @@ func (fl *floorWalk) words() {
 			said := fl.said(i, w)
 			e.Recursive = transfers && !said
 			out := writes && !said && (!c.Catalogued || floor.IsOutput(c.Args(), j) || fl.unknownFlag(i, j))
-			for _, piece := range floor.Pieces(w.Text, code) {
+			for _, piece := range effect.Pieces(text, code) {
 				if left--; left < 0 {
 					fl.cap(c.Text, "a path rule might apply to one of very many words")
 					return
@@ -1260,6 +1263,37 @@ func (fl *floorWalk) words() {
 			}
 		}
 	}
+}
+
+// mentions asks where a rule is about a file that command i is told of at a place of which nothing is known:
+// `last -f .env`, `jo x=%.env`, `tar --transform 's,^,.git/hooks/,'`. It returns how many more words are looked at.
+func (fl *floorWalk) mentions(i, left int) int {
+	c := &fl.a.Commands[i]
+	for _, at := range c.Mentions {
+		w := &c.Words[at]
+		e := effect.Effect{Origin: effect.Origin{Program: c.Program, Command: i, Span: c.Span}}
+		e.Raw, e.Glob = w.Raw, w.Glob
+		text := cmp.Or(w.Shape(), w.Text)
+		for _, piece := range effect.Pieces(text, false) {
+			if left--; left < 0 {
+				fl.cap(c.Text, "a path rule might apply to one of very many words")
+				return left
+			}
+			e.Kind = effect.Read
+			fl.mayTouch(c, e, piece)
+			if e.Kind = effect.Write; floor.IsOutput(c.Args(), at-1) || fl.inProject(c, piece) {
+				fl.mayTouch(c, e, piece)
+			}
+		}
+	}
+	return left
+}
+
+// inProject tells whether a path lies in the project. A rule against writing elsewhere is not about a file that a
+// command may well only read: `--config=/etc/x`.
+func (fl *floorWalk) inProject(c *effect.Command, p string) bool {
+	at := (paths.Resolver{FS: fl.f.World, Dir: cmp.Or(c.Dir, fl.f.Call.Dir)}).Resolve(p)
+	return paths.Inside(fl.f.Call.Anchor(), at.Abs)
 }
 
 // maxWord is the longest word that is taken for a file, or for several with an equals sign or a comma.

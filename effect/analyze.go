@@ -48,6 +48,7 @@ type analyzer struct {
 	vars  map[string]string // that the parser is told: HOME, PWD
 	names []string          // patterns of the names that a search tool looks at
 	globs globOptions
+	top   *shell.Script // of the call itself
 	budget
 	scratch
 	left leavings
@@ -214,6 +215,9 @@ func (a *analyzer) script(src string, f *frame) {
 	if a.depth == 1 {
 		a.reserve(s.Commands)
 		a.an.Findings, a.an.Constructs = s.Findings, s.Constructs
+		if a.top == nil {
+			a.top = s
+		}
 		if opts.Vars == nil {
 			a.an.script = s
 		}
@@ -377,6 +381,7 @@ func (a *analyzer) program(words []shell.Word, cmd int, f *frame) {
 	sp := a.dict.lookup(name)
 	if sp == nil || !standard {
 		a.gap(UnknownProgram, "what the program does is not known", f.span(w.Span), cmd)
+		a.fed(cmd, f)
 		return
 	}
 	if sp.style&styleBuiltin != 0 && !f.reported && !runsBuiltins(f.via) {

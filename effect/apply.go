@@ -243,6 +243,12 @@ func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 		return // a path of another machine
 	}
 	p := a.resolve(f.dir, w)
+	if rest, ok := ofProcess(p.Abs); ok {
+		e.Certain = false
+		e.open(fromAnywhere(rest))
+		a.classify(e, rest, w.Glob)
+		return
+	}
 	e.Path, e.Real, e.Glob = p.Abs, p.Real, w.Glob
 	e.dots = w.Glob && a.globbing().dots
 	if w.Glob && a.globbing().cases { // `shopt -s nocaseglob; cat .ENV*`
@@ -263,6 +269,28 @@ func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 	if e.Real != e.Path && e.Real != "" && !e.Secret {
 		a.classify(e, e.Real, w.Glob)
 	}
+}
+
+// ofProcess returns the path behind the directory of a process, which is any: `x` of /proc/1/cwd/x and of
+// /proc/self/root/x.
+func ofProcess(p string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(p, "/proc/")
+	if !ok {
+		return "", false
+	}
+	_, rest, _ = strings.Cut(rest, "/")
+	for strings.HasPrefix(rest, "task/") { // /proc/1/task/1/cwd
+		_, rest, _ = strings.Cut(rest[len("task/"):], "/")
+	}
+	link, rest, _ := strings.Cut(rest, "/")
+	switch link {
+	case "cwd", "root":
+		return rest, true
+	case "fd", "map_files":
+		_, rest, _ = strings.Cut(rest, "/")
+		return rest, rest != ""
+	}
+	return "", false
 }
 
 func (a *analyzer) classify(e *Effect, p string, glob bool) {
@@ -301,8 +329,9 @@ func (c *call) readFile(w *shell.Word, show bool) {
 		return
 	}
 	if c.inPlace {
-		c.changeFile(Write, w)
-		return
+		if c.changeFile(Write, w); !c.open {
+			return
+		}
 	}
 	if processSubst(w) {
 		return
@@ -392,8 +421,9 @@ func processSubst(w *shell.Word) bool {
 // listFile is a path of which only name and metadata are read.
 func (c *call) listFile(w *shell.Word) {
 	if c.inPlace { // `ruff check --fix src`
-		c.format(w)
-		return
+		if c.format(w); !c.open {
+			return
+		}
 	}
 	if c.spec.style&styleFind != 0 {
 		c.startsAt(w)

@@ -55,6 +55,7 @@ type outcome struct {
 type handling struct {
 	create    bool // the archive is written
 	inPlace   bool
+	open      bool // a flag may say so
 	recursive bool
 	taken     bool // files that are read are removed: `zip -m`
 	instead   bool // another file is read than the one that the program reads else
@@ -177,6 +178,7 @@ func (c *call) subcommand() bool {
 	c.settleFlags()
 	for i := at[0]; i < len(c.words); i++ {
 		c.fileURL(&c.words[i], roleText) // whatever takes it, `file://f` names a file
+		c.mention(i, &c.words[i])
 	}
 	return false
 }

@@ -317,7 +317,7 @@ func (c *compiler) value(f *flag, text string) {
 		return
 	}
 	o := c.operand(text)
-	f.role, f.lang = o.role, o.lang
+	f.role, f.lang, f.said = o.role, o.lang, true
 }
 
 func (s *spec) addFlag(f flag, names string) {

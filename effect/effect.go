@@ -101,6 +101,7 @@ type Command struct {
 	Program  string       // base name, "" if it is not known
 	Path     string       // as written
 	Words    []shell.Word // all words, program first
+	Mentions []int        // words of which the use is not said, see Pieces: `last -f .env`
 	Tails    []int        // words in which a command may stand that a known program runs: `make CC='curl x'`
 	Why      string       // why it is not read-only, or a condition of that
 	ReadOnly bool         // it provably only reads, with the commands that it runs
@@ -263,13 +264,14 @@ const (
 	DynamicOperand                // an argument is known only at run time
 	UnknownTool                   // the tool is not in the catalogue
 	BadInput                      // the tool does not take such an input
+	Mention                       // a sensitive file is named at a place of which nothing is said
 )
 
 // String returns the name of the kind.
 func (k GapKind) String() string {
 	names := [...]string{"syntax", "too big", "too deep", "foreign shell", "dynamic program", "dynamic code",
 		"inline code", "environment", "not plain", "dynamic flag", "unknown program", "unknown subcommand",
-		"unknown flag", "dynamic operand", "unknown tool", "bad input"}
+		"unknown flag", "dynamic operand", "unknown tool", "bad input", "mention"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -297,6 +299,7 @@ type Analysis struct {
 	Gaps     []Gap
 	Assigned []string // names of the variables that are set, by whatever means
 	Written  []Text   // that the call writes into files which it may run
+	Fed      []Text   // that programs read from standard input, for uses that are not said
 	Parsed
 	Why      string // the first reason why it is not read-only, or a condition of that
 	Full     bool   // nothing is hidden
@@ -310,10 +313,10 @@ type Parsed struct {
 	script     *shell.Script
 }
 
-// A Text is written into a file that the call may run afterwards, such as a test or a Dockerfile.
+// A Text is written into a file that the call may run afterwards, such as a test or a Dockerfile, or fed to a program.
 type Text struct {
 	Text    string
-	Command int // that writes it
+	Command int // that writes or reads it
 }
 
 // Options are the surroundings of a call. A nil *Options is the zero value.

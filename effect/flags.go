@@ -18,7 +18,7 @@ func (c *call) flagWord(sp *spec, i, to int) int {
 		return c.longWord(sp, i, to)
 	}
 	if w.Text == "--" { // in the middle of a dynamic word
-		c.gap(UnknownFlag, "a flag that is known only at run time", w)
+		c.openName(sp, w)
 		return i
 	}
 	return c.shortWord(sp, i, to)
@@ -30,6 +30,7 @@ func (c *call) unlisted(i int) {
 	c.unsure = true
 	c.mayRun(i)
 	c.fileURL(&c.words[i], roleText)
+	c.mention(i, &c.words[i])
 	c.gap(UnknownFlag, "a flag that is not known", &c.words[i])
 }
 
@@ -38,7 +39,7 @@ func (c *call) longWord(sp *spec, i, to int) int {
 	name := strings.TrimLeft(w.Text, "-")
 	eq := strings.IndexByte(name, '=')
 	if eq < 0 && !w.Known {
-		c.gap(UnknownFlag, "a flag that is known only at run time", w)
+		c.openName(sp, w)
 		return i
 	}
 	if eq >= 0 {
@@ -126,9 +127,15 @@ func (c *call) shortWord(sp *spec, i, to int) int {
 		}
 	}
 	if !w.Known {
-		c.gap(UnknownFlag, "a flag that is known only at run time", w)
+		c.openName(sp, w)
 	}
 	return i
+}
+
+// openName is a flag of which the name is known in part.
+func (c *call) openName(sp *spec, w *shell.Word) {
+	c.gap(UnknownFlag, "a flag that is known only at run time", w)
+	c.openFlag(sp, w)
 }
 
 // letters is a set of letters. A flag that one word names a million times is met once.
@@ -179,16 +186,27 @@ func (c *call) splitValue(w *shell.Word) {
 	if w.Known || shell.IsNumber(w) || !c.splitsInto(w) {
 		return
 	}
-	printed := strings.HasPrefix(w.Raw, "$(") || strings.HasPrefix(w.Raw, "`") || strings.HasPrefix(w.Why, shell.LineOf)
-	if printed && c.spec.runs && !shell.IsPrinted(w) && !c.noFlag(w) { // `sort -k $(cat f) g`
-		c.gap(DynamicFlag, "an argument that is known only at run time could be a flag that runs something", w)
-		return
-	}
 	if c.spec.risky {
 		c.gap(DynamicOperand, "an argument that is known only at run time could be several", w)
-		return
 	}
-	c.splitOperand(w)
+	if !shell.IsPrinted(w) && !c.noFlag(w) && !c.outside(w) { // `sort -k $(cat f) g`
+		c.openFlag(c.spec, w)
+		c.openOperands(w)
+	}
+	if !c.spec.risky {
+		c.splitOperand(w)
+	}
+}
+
+// openOperands gives a flag's value that may be split the effects of the operands that may be in it:
+// `head -n $(echo 1 .env)`.
+func (c *call) openOperands(w *shell.Word) {
+	v := shell.Word{Raw: w.Raw, Span: w.Span, Why: w.Why}.WithShape(shell.Unknown)
+	for _, o := range c.args {
+		if o.role.risky() && !runs(o.role) && c.a.afford(1) {
+			c.apply(o.role, o.lang, &v, false)
+		}
+	}
 }
 
 // splitsInto reports whether a word that is known only at run time may be several. `$(pwd)/x` is not where the
@@ -223,6 +241,7 @@ func (c *call) met(f *flag, val *shell.Word, at int) {
 	}
 	if val != nil {
 		c.fileURL(val, f.role)
+		c.valueMention(f, val, at)
 	}
 	if len(f.deeds) == 0 && (val == nil && f.role != roleMark || f.role == roleText) { // `xargs -i` marks {}
 		return

@@ -167,7 +167,7 @@ func (c *call) lister(w *shell.Word) []shell.Word {
 // noFlag reports whether a word is printed by a command which prints no flags: names below a directory, as
 // `$(grep -rl x src)`, or plain words, as `$(go list ./... | grep -v e2e)`.
 func (c *call) noFlag(w *shell.Word) bool {
-	words := c.producer(w)
+	words := c.producer(substituted(w))
 	if words == nil {
 		return false
 	}
@@ -179,6 +179,20 @@ func (c *call) noFlag(w *shell.Word) bool {
 	starts := l.Starts(words)
 	maybeFlag := func(s shell.Word) bool { return !s.Known || s.Text == "" || s.Text[0] == '-' }
 	return l.Prefixed() && len(starts) > 0 && !slices.ContainsFunc(starts, maybeFlag)
+}
+
+// substituted returns the `$(a)` of a word with plain text around it, `-j$(a)` or `$(a)..HEAD`; else the word itself.
+func substituted(w *shell.Word) *shell.Word {
+	from, to := strings.Index(w.Raw, "$("), strings.LastIndexByte(w.Raw, ')')
+	if from < 0 || to < from || from == 0 && to == len(w.Raw)-1 {
+		return w
+	}
+	if strings.ContainsAny(w.Raw[:from]+w.Raw[to+1:], "$`\"'") {
+		return w
+	}
+	v := *w
+	v.Raw = w.Raw[from : to+1]
+	return &v
 }
 
 // producer returns the command that prints the lines of which a word is one: of `$(ls | head -5)` it is ls, as

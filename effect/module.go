@@ -13,12 +13,17 @@ var (
 	pythons     = kb.Table("!pythons")
 	unpackers   = kb.Table("!unpacks")
 	unpacksNone = kb.Table("!unpacks-not")
+	consoles    = kb.Table("!python-consoles")
 )
 
 // module is a module of Python: `python3 -m pip install x` does all that `pip install x` does.
 func (c *call) module(w *shell.Word) {
 	if unpackers().Has(w.Text) {
 		c.unpacks(w.Text)
+	}
+	if consoles().Has(w.Text) && pythons().Has(c.name) {
+		c.standardInput(&operand{role: roleCode, lang: "Python"})
+		return
 	}
 	name := strings.ReplaceAll(w.Text, "_", "-")
 	sp := c.a.dict.lookup(name)

@@ -48,6 +48,7 @@ func (c *call) settle() {
 	if in := c.spec.stdin; in != nil && len(ops) <= c.spec.stdinAt() && c.rest < 0 && !c.overArgs && !c.idle {
 		c.standardInput(in)
 	}
+	c.fedText()
 }
 
 // deeds emits the effects of the program's verbs, or of those that hold instead.
@@ -246,10 +247,22 @@ func (c *call) deedOnFile(d *deed) bool {
 		c.recursive = true
 	case doesLinked:
 		c.linked = Linked
+	case doesAs:
+		c.alsoNamed(d.detail)
 	default:
 		return false
 	}
 	return true
+}
+
+// alsoNamed adds the spelling by which the command is better known: of `git subtree push origin x` it is
+// `git push origin x`.
+func (c *call) alsoNamed(as string) {
+	for _, i := range c.ops() {
+		as += " " + c.words[i].Text
+	}
+	cmd := &c.a.an.Commands[c.cmd]
+	cmd.Alts = append(cmd.Alts, as)
 }
 
 func (c *call) addDetails(e *Effect) {
@@ -300,10 +313,14 @@ func (c *call) operands(ops []int) {
 		}
 		if at >= len(c.args) {
 			c.gap(UnknownFlag, "one argument more than is understood", w)
+			c.mention(i, w)
 			c.mayRun(i)
 			continue
 		}
 		o := &c.args[at]
+		if c.unsaid(o, w) {
+			c.mention(i, w)
+		}
 		if o.role == roleEnv {
 			c.envWord(w)
 			continue
@@ -324,6 +341,18 @@ func (c *call) operands(ops []int) {
 	}
 }
 
+// unsaid reports whether the use of an operand is not known: the program has none that the knowledge base tells of,
+// the word may belong to a flag that is not known, or it names a file of more arguments, `nm @args`.
+func (c *call) unsaid(o *operand, w *shell.Word) bool {
+	switch o.role {
+	case roleText:
+		return c.spec.anyArgs || c.unsure
+	case roleRead, rolePeek, roleList, roleWrite:
+		return strings.HasPrefix(w.Text, "@")
+	}
+	return false
+}
+
 // fileURL is an operand or value that names a file as an address: `aws ... --body file://x`.
 func (c *call) fileURL(w *shell.Word, r role) {
 	if r != roleText {
@@ -331,7 +360,11 @@ func (c *call) fileURL(w *shell.Word, r role) {
 	}
 	for _, scheme := range [...]string{"file://", "fileb://"} {
 		if i := strings.Index(w.Text, scheme); i >= 0 {
-			v := after(w, i+len(scheme))
+			i += len(scheme)
+			if strings.HasPrefix(w.Text[i:], "localhost/") {
+				i += len("localhost")
+			}
+			v := after(w, i)
 			c.readFile(&v, true)
 			return
 		}

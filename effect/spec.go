@@ -129,6 +129,7 @@ const (
 	doesRenames                // a directory takes the place of another, rather than going into it
 	doesFromInput              // names of the files to read come from standard input
 	doesInstead                // the file that `loads` names is not read
+	doesAs                     // the command in parentheses by another name
 )
 
 // verbNames are the verbs as the knowledge base writes them.
@@ -138,7 +139,7 @@ var verbNames = [...]string{
 	doesInPlace: "inplace", doesRecursive: "recursive", doesForce: "force", doesArgs: "args", doesDry: "dry",
 	doesRepo: "repo", doesEnviron: "environ", doesLoads: "loads", doesSaves: "saves", doesCreate: "create",
 	doesTree: "tree", doesIdle: "idle", doesLinked: "linked", doesExports: "exports", doesRenames: "renames",
-	doesFromInput: "input", doesInstead: "instead",
+	doesFromInput: "input", doesInstead: "instead", doesAs: "as",
 }
 
 // kind is the kind of effect that a verb has of its own, 0 if it has none.
@@ -164,7 +165,7 @@ func (v verb) kind() Kind {
 func (v verb) harmless() bool {
 	switch v {
 	case doesRead, doesQuery, doesHelp, doesRecursive, doesForce, doesArgs, doesDry, doesRepo, doesEnviron, doesCreate,
-		doesTree, doesIdle, doesLinked, doesRenames, doesFromInput, doesInstead:
+		doesTree, doesIdle, doesLinked, doesRenames, doesFromInput, doesInstead, doesAs:
 		return true
 	}
 	return false
@@ -195,6 +196,7 @@ type flag struct {
 	role   role
 	lang   string
 	pair   bool // takes two values; the role is that of the second
+	said   bool // the role of its value is given
 	deeds  []deed
 }
 
@@ -225,7 +227,7 @@ func (f *flag) risky() bool {
 	for i := range f.deeds {
 		switch f.deeds[i].verb {
 		case doesRead, doesQuery, doesHelp, doesRecursive, doesDry, doesRepo, doesForce, doesEnviron, doesTree,
-			doesIdle, doesLinked, doesRenames, doesFromInput, doesInstead:
+			doesIdle, doesLinked, doesRenames, doesFromInput, doesInstead, doesAs:
 		case doesArgs:
 			for _, o := range f.deeds[i].args {
 				if o.role != roleRead && o.role.risky() {

@@ -13,6 +13,9 @@ import (
 
 // standardInput analyses the code that a program reads from standard input.
 func (c *call) standardInput(o *operand) {
+	if o.role == roleText {
+		return
+	}
 	w, known := c.input()
 	switch {
 	case o.role == roleBlob:

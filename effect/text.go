@@ -21,6 +21,7 @@ var (
 // programName returns the base name of a program and whether it is found on the usual
 // search path or lies in a standard directory.
 func programName(p string) (string, bool) {
+	p = strings.TrimPrefix(p, "=") // zsh's `=rm` is /bin/rm
 	i := strings.LastIndexByte(p, '/')
 	if i < 0 {
 		return p, true

@@ -47,6 +47,7 @@ func (s *walker) flag(i int) int {
 	switch dashes := w.Text == "--" && w.Known; {
 	case s.flags && dashes && style&styleFind == 0:
 		s.flags = false
+	case s.flags && s.number(w):
 	case s.flags && word.IsFlag(w.Text):
 		i = s.flagWord(s.spec, i, s.to)
 		s.expr, s.flags = true, !s.ended
@@ -60,6 +61,14 @@ func (s *walker) flag(i int) int {
 		return -1
 	}
 	return i
+}
+
+// number reports whether a word is the number of lines, `head -$n f`.
+func (s *walker) number(w *shell.Word) bool {
+	if s.spec.number == 0 || w.Known || w.Text != "-" || w.Split && !s.outside(w) && !shell.IsNumber(w) {
+		return false
+	}
+	return s.outside(w) || w.Shape() == "-"+shell.Unknown && shell.IsNumber(w)
 }
 
 // operand takes word i as an operand and returns the last word used.
@@ -111,6 +120,9 @@ func (c *call) expression(w *shell.Word) {
 	}
 	if !w.Known || w.Glob {
 		c.gap(DynamicOperand, "an argument is known only at run time", w)
+		if c.mayBeFlag(w) {
+			c.openFlag(c.spec, w)
+		}
 		return
 	}
 	c.gap(UnknownFlag, "an argument that is not understood", w)
@@ -119,13 +131,8 @@ func (c *call) expression(w *shell.Word) {
 // operand takes word i as an operand; place is how far the fixed operands are used up.
 func (c *call) operand(i, place int, flags bool, sp *spec) int {
 	w := &c.words[i]
-	if flags && couldBeFlag(w) && !c.noFlag(w) && !c.isAddress(w) {
-		switch {
-		case sp.runs && !w.Known:
-			c.gap(DynamicFlag, "an argument that is known only at run time could be a flag that runs something", w)
-		case (sp.harmful || sp.risky && !w.Known) && !c.namesFile(w):
-			c.gap(DynamicOperand, "an argument that is known only at run time could be a flag", w)
-		}
+	if flags && c.mayBeFlag(w) && (!w.Known || sp.harmful) {
+		c.openFlag(sp, w)
 	}
 	for place < len(c.args) {
 		o := &c.args[place]

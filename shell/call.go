@@ -161,7 +161,7 @@ func (w *walker) assignment(a *syntax.Assign) (Assign, variable) {
 
 func wordValue(val Word) variable {
 	if !val.Known {
-		v := variable{why: val.Why, shape: val.Shape()}
+		v := variable{why: val.Why, shape: val.Shape(), outside: wholly(val)}
 		if lines, ok := linesOf(val.Raw); ok && v.shape == Unknown && !strings.HasPrefix(v.why, whyPrinted) {
 			v.why = lines
 		}
@@ -172,6 +172,10 @@ func wordValue(val Word) variable {
 	}
 	return variable{state: varKnown, text: val.Text, tilde: val.Tilde, glob: val.Glob}
 }
+
+// wholly reports whether all of a word is the value of a variable that the script does not set: of `x=--$Y`
+// the script chose a part.
+func wholly(val Word) bool { return val.Outside && (val.Shape() == Unknown || val.Shape() == "") }
 
 // store changes the shell's variable.
 func (w *walker) store(a *syntax.Assign, as Assign, v variable) {

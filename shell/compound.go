@@ -327,7 +327,7 @@ func (w *walker) forWords(c *syntax.ForClause, loop *syntax.WordIter) {
 	}
 	from := w.output()
 	for _, it := range items {
-		v := variable{why: "loop variable " + name, shape: it.Shape()}
+		v := variable{why: "loop variable " + name, shape: it.Shape(), outside: wholly(it)}
 		if lines, ok := linesOf(it.Raw); ok && len(items) == 1 {
 			v.why = lines
 		} else if strings.HasPrefix(it.Why, LineOf) && len(items) == 1 { // `files=$(git ls-files); for f in $files`

@@ -28,10 +28,12 @@ type variable struct {
 	why   string
 	shape string // of a value that is not known, if it has one
 	elems []Word
-	tilde bool        // text starts with a tilde that the shell expanded on assignment
-	glob  bool        // text is a pattern that some file name took the place of
-	fns   []*function // for "f:name": the bodies that a call may run; certain if state is varKnown
-	calc  bool        // integer attribute: assigned values are evaluated as arithmetic
+	// outside: the script does not set it, or to values that are outside it alone.
+	outside bool
+	tilde   bool        // text starts with a tilde that the shell expanded on assignment
+	glob    bool        // text is a pattern that some file name took the place of
+	fns     []*function // for "f:name": the bodies that a call may run; certain if state is varKnown
+	calc    bool        // integer attribute: assigned values are evaluated as arithmetic
 }
 
 // undo is one change of the environment, kept so that a subshell can be left
@@ -106,7 +108,7 @@ func (e *env) get(name string) variable {
 			return variable{state: varKnown, text: " \t\n"}
 		}
 	}
-	return variable{}
+	return variable{outside: !e.blind && !e.refs && (validName(name) || name == "@")}
 }
 
 // rollback leaves a subshell: everything since mark is undone.

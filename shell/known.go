@@ -25,6 +25,7 @@ type knowledge struct {
 	forms  map[string][]form   // by program
 	unless map[string][]string // by program
 	stays  []string
+	usual  []string
 	cmdlet []string
 	cmd    []string
 }
@@ -100,6 +101,9 @@ func (k *knowledge) add(words []string) (at int, why string) {
 		return 0, ""
 	case "stays":
 		k.stays = append(k.stays, words[1:]...)
+		return 0, ""
+	case "usual":
+		k.usual = append(k.usual, words[1:]...)
 		return 0, ""
 	case "cmdlet":
 		k.cmdlet = append(k.cmdlet, words[1:]...)
@@ -253,4 +257,12 @@ func (o *option) fitsValue(value string) bool {
 	value, begins := strings.CutPrefix(value, head)
 	value, ends := strings.CutSuffix(value, tail)
 	return begins && ends && !strings.ContainsAny(value, "{}")
+}
+
+// isUsual reports whether a variable has a value in most environments, see known.txt.
+func isUsual(name string) bool {
+	return slices.ContainsFunc(known().usual, func(u string) bool {
+		begin, open := strings.CutSuffix(u, "*")
+		return u == name || open && strings.HasPrefix(name, begin)
+	})
 }

@@ -111,7 +111,8 @@ func (b *builder) list(v variable, name string, p *syntax.ParamExp, quoted bool)
 	}
 	star := name == "*" || (p.Index != nil && p.Index.(*syntax.Word).Lit() == "*")
 	if v.state != varArray || !simple || (star && quoted) || b.whole {
-		b.shaped("list "+name, v.shape, false)
+		v.outside = v.outside && !changed
+		b.ofVariable(&v, "list "+name, v.shape, false)
 		return
 	}
 	for i, e := range v.elems {
@@ -140,7 +141,7 @@ func (b *builder) properties(p *syntax.ParamExp) {
 
 func elementOf(e Word) variable {
 	if !e.Known {
-		return variable{why: e.Why, shape: e.Shape()}
+		return variable{why: e.Why, shape: e.Shape(), outside: wholly(e)}
 	}
 	return variable{state: varKnown, text: e.Text, tilde: e.Tilde, glob: e.Glob}
 }
@@ -164,7 +165,7 @@ func element(v variable, index syntax.ArithmExpr) variable {
 // argument returns $1, $2, ...
 func argument(v variable, name string) variable {
 	if v.state != varArray {
-		return variable{shape: v.shape}
+		return variable{shape: v.shape, outside: v.outside}
 	}
 	v.elems = append([]Word{{}}, v.elems...) // $0 is none of them
 	if n := len(v.elems); name != "0" && len(name) < 3 && atoi(name) >= n {
@@ -221,7 +222,7 @@ func (b *builder) plain(name string, v variable, quoted bool) {
 		if name == "PWD" && v.shape == "" {
 			v.shape = here
 		}
-		b.shaped(why, v.shape, quoted)
+		b.ofVariable(&v, why, v.shape, quoted)
 	}
 }
 
@@ -291,7 +292,8 @@ func (b *builder) operator(name string, v variable, p *syntax.ParamExp, quoted b
 				return
 			}
 		}
-		b.shaped("variable "+name+", changed", changed(v, p), quoted)
+		v.outside = v.outside && !isUsual(name) // `${TERM#xterm}` is `-256color`
+		b.ofVariable(&v, "variable "+name+", changed", changed(v, p), quoted)
 	}
 }
 

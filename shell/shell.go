@@ -176,6 +176,9 @@ type Word struct {
 	Tilde bool // has a ~ that the shell expands: at the start, or after = or :, kept in Text
 	Split bool // dynamic and unquoted: may become several words, or none
 	Bound bool // dynamic, and one of the words that its shape stands for
+	// Outside: dynamic, and each part that is not known is the value of a variable which the script does not
+	// set, as in `go test $PKG`. Whoever wrote the script did not choose that value in it.
+	Outside bool
 }
 
 // Unknown stands in a shape for any text, also for none.

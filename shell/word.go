@@ -18,6 +18,7 @@ type builder struct {
 	has    bool // there is a word, if only an empty one
 	frozen bool // something dynamic was met: the known part has ended
 	loose  bool // the shape does not stand for all that the word may be
+	chosen bool // a dynamic part is one that the script has a say in
 	wordRules
 }
 
@@ -156,6 +157,7 @@ func (b *builder) one() Word {
 func (b *builder) end1() {
 	f := b.f
 	f.Text = b.w.text.restore(string(b.buf), b.start, b.end)
+	f.Outside = !f.Known && !b.chosen
 	b.w.remember(f)
 	if len(b.rest) > 0 {
 		f.Bound = !b.loose
@@ -170,7 +172,7 @@ func (b *builder) end1() {
 		b.dst[len(b.dst)-1].Split = true
 	}
 	b.buf = b.buf[:0]
-	b.has, b.frozen = false, false
+	b.has, b.frozen, b.chosen = false, false, false
 	b.f.Known, b.f.Why, b.f.Glob, b.f.Tilde, b.f.Split = true, "", false, false, false
 }
 
@@ -207,6 +209,17 @@ func (b *builder) unknown(why string, quoted bool) { b.shaped(why, Unknown, quot
 
 // shaped is unknown for a part whose shape is known.
 func (b *builder) shaped(why, shape string, quoted bool) {
+	b.chosen = true
+	b.dynamic(why, shape, quoted)
+}
+
+// ofVariable is shaped for a part that is made of a variable's value.
+func (b *builder) ofVariable(v *variable, why, shape string, quoted bool) {
+	b.chosen = b.chosen || !v.outside
+	b.dynamic(why, shape, quoted)
+}
+
+func (b *builder) dynamic(why, shape string, quoted bool) {
 	b.has = true
 	if shape == "" {
 		shape = Unknown

@@ -1,6 +1,5 @@
 // Package floor holds the parts of the engine's floor that look at texts alone: where in a word or a
-// file a command may begin, which parts of a word may be a file, which of a set of paths a pattern is
-// about.
+// file a command may begin, which of a set of paths a pattern is about.
 //
 // It owns no verdict: putting any of this to the rules is the engine's, whose insides it does not know.
 package floor
@@ -99,23 +98,6 @@ func isNameRune(r rune) bool {
 func plainText(text string) string {
 	between := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`()[]{},;", r) }
 	return strings.Join(strings.FieldsFunc(text, between), " ")
-}
-
-// Pieces returns the parts of a word that may be a file: of `--from-file=a`, `src=a`, `@a`, `f@a` and
-// `-oa` it is a. Of code also those in quotes or between blanks: `lookup("file", "a")`, `cat a`.
-func Pieces(word string, code bool) []string {
-	seps := "=@,:"
-	if code {
-		seps += "\"'`()[]{};|&<> \t\n"
-	}
-	out := []string{word}
-	if !strings.ContainsAny(word, seps) && !strings.HasPrefix(word, "-") {
-		return out
-	}
-	if len(word) > 2 && word[0] == '-' && word[1] != '-' {
-		out = append(out, word[2:])
-	}
-	return append(out, strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(seps, r) })...)
 }
 
 // IsOutput tells whether the name of a flag says that a word, behind it or in it, is written:

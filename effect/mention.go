@@ -1,0 +1,142 @@
+package effect
+
+import (
+	"strings"
+
+	"github.com/obstat/obstat/effect/internal/left"
+	"github.com/obstat/obstat/effect/kb"
+	"github.com/obstat/obstat/paths"
+	"github.com/obstat/obstat/shell"
+)
+
+// The knowledge base does not list every flag that reads or writes a file: `last -f .env`, `gpg --trustdb-name f`,
+// `nm @.env`, `tar --transform 's,^,.git/hooks/,'`. A mention is a word, or a text on standard input, at a place of
+// which nothing is said. If it names a file that a rule is about, the call is at most an ask. Where a place is
+// known to be text, as the message of `git commit -m`, the knowledge base says `text`.
+
+// mention notes a word of which the use is not said.
+func (c *call) mention(at int, w *shell.Word) {
+	text := w.Text
+	if !w.Known {
+		text = w.Shape()
+	}
+	if len(text) > maxPattern || !strings.ContainsAny(text, "./~@%*?[") || c.f.where != "" {
+		return
+	}
+	cmd := &c.a.an.Commands[c.cmd]
+	if n := len(cmd.Mentions); n > 0 && cmd.Mentions[n-1] == at {
+		return
+	}
+	cmd.Mentions = append(cmd.Mentions, at)
+	c.sensitive(Pieces(text, false), w)
+}
+
+// valueMention notes the value of a flag of which the use is not said, or that has the name of a file in it:
+// `--from-file=key=f`.
+func (c *call) valueMention(f *flag, val *shell.Word, at int) {
+	switch f.role {
+	case roleText:
+		if f.said || c.isTextFlag(f) {
+			return
+		}
+	case roleRead, rolePeek, roleList, roleWrite:
+		if !strings.ContainsAny(val.Text, "@=") {
+			return
+		}
+	default:
+		return
+	}
+	if val.Span != c.words[at].Span { // the next word
+		at = min(at+1, len(c.words)-1)
+	}
+	c.mention(at, val)
+}
+
+var textFlags = kb.Table("!text-flags")
+
+// isTextFlag reports whether one of the names of a flag says that its value is text.
+func (c *call) isTextFlag(f *flag) bool {
+	for sp := c.spec; sp != nil; sp = sp.parent {
+		for i := range sp.long.list {
+			if e := &sp.long.list[i]; &sp.flags[e.at] == f && e.name != "" && textFlags().Has(e.name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sensitive adds a gap if one of the parts of a word, or of a text, is a sensitive path.
+func (c *call) sensitive(pieces []string, w *shell.Word) {
+	for _, p := range pieces {
+		if !c.a.afford(1) {
+			return
+		}
+		if entry, ok := paths.Sensitive(p); ok && (entry.Secret || entry.Guarded) {
+			c.gap(Mention, "a sensitive file is named, and its use is not known", w)
+			return
+		}
+	}
+}
+
+// fedText notes the text that a program reads from standard input where nothing is said of that: commands of a
+// program's own, as in `tnftp <<< '!cat .env'`.
+func (c *call) fedText() {
+	if c.spec.stdin != nil || c.harmlessSpec() || c.idle {
+		return
+	}
+	c.a.fed(c.cmd, &c.f)
+}
+
+// fed notes the text that command cmd reads from standard input, where it is known.
+func (a *analyzer) fed(cmd int, f *frame) {
+	if f.script == nil || f.at < 0 || f.at >= len(f.script.Commands) || f.where != "" {
+		return
+	}
+	w, known := left.Input(f.script, f.at)
+	text := w.Text
+	if !known {
+		text = strings.ReplaceAll(w.Shape(), shell.Unknown, " ")
+	}
+	if strings.TrimSpace(text) != "" && a.afford(len(text)/bytesOfWork) {
+		a.an.Fed = append(a.an.Fed, Text{Text: text, Command: cmd})
+	}
+}
+
+// Pieces returns the parts of a word that may be a file: of `--from-file=a`, `src=a`, `@a`, `f@a`, `x=%a` and
+// `-oa` it is a, of `s,^,a/,` it is a/. Of code also those in quotes or between blanks: `lookup("file", "a")`, `cat a`.
+func Pieces(word string, code bool) []string {
+	seps := "=@,:%" + shell.Unknown
+	if code {
+		seps += "\"'`()[]{};|&<> \t\n"
+	}
+	out := []string{word}
+	if _, file, ok := strings.Cut(word, "file://"); ok {
+		out = append(out, strings.TrimPrefix(file, "localhost"))
+	}
+	if substitution, ok := replacement(word); ok {
+		out = append(out, substitution...)
+	}
+	if !strings.ContainsAny(word, seps) && !strings.HasPrefix(word, "-") {
+		return out
+	}
+	if len(word) > 2 && word[0] == '-' && word[1] != '-' {
+		out = append(out, word[2:])
+	}
+	return append(out, strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(seps, r) })...)
+}
+
+// replacement returns the parts of substitutions as sed writes them: `a/` of `s|^|a/|` and of `s/^/a\//`.
+func replacement(word string) (parts []string, ok bool) {
+	if _, value, has := strings.Cut(word, "="); has && strings.HasPrefix(word, "-") {
+		word = value
+	}
+	if len(word) < 4 || word[0] != 's' || !strings.ContainsRune("/|#,!:;+", rune(word[1])) {
+		return nil, false
+	}
+	between := word[1:2]
+	for part := range strings.SplitSeq(strings.ReplaceAll(word[2:], `\`+between, "\x01"), between) {
+		parts = append(parts, strings.ReplaceAll(part, "\x01", between))
+	}
+	return parts, true
+}
