@@ -106,6 +106,9 @@ type pipeline struct {
 	// replaced, never changed.
 	plans    atomic.Pointer[plans]
 	planning sync.Mutex
+	// forms are found when a command is first judged.
+	forms     []form
+	scanForms sync.Once
 }
 
 // A step is a stage, compiled: the rule list, check or predicate that it names is

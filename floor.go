@@ -79,7 +79,9 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o *outcome) {
 		look    func()
 	}{
 		{fl.shell() || tool.Shell(), fl.gaps}, // `Bash {}` has its command in no field that is known
+		{fl.shell(), fl.deceives},
 		{fl.shell(), fl.commands},
+		{fl.shell(), fl.chains},
 		{fl.shell(), fl.written},
 		{true, fl.effects},
 		{fl.shell(), fl.words},
@@ -284,6 +286,7 @@ func (fl *floorWalk) commands() {
 			fl.command(i, c)
 		}
 		fl.alternatives(i, c)
+		fl.flagged(i, c)
 		fl.doubts(i, c)
 	}
 	fl.unseen = false

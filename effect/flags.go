@@ -333,3 +333,58 @@ func bothArgs(a, b []operand) []operand {
 	}
 	return b
 }
+
+// FlagNames returns every name of the flags on a command line, as far as the knowledge base has them: of
+// `git push -uf` it is -u, --set-upstream, -f and --force. A word that is no known flag stands for itself.
+func (c *Command) FlagNames() (out []string) {
+	root := builtin.lookup(c.Program)
+	sp := root
+	if root != nil && root.hasSubs() {
+		k := call{a: &analyzer{dict: builtin}, words: c.Words, match: match{root: root, spec: root, rest: -1}}
+		var at places
+		if n := k.leading(&at); n > 0 {
+			if best, _ := k.pick(at[:n]); best != nil {
+				sp = root.ready(best)
+			}
+		}
+	}
+	for i := range c.Args() {
+		w := &c.Args()[i]
+		switch name, _, _ := strings.Cut(w.Text, "="); {
+		case w.Known && w.Text == "--":
+			return out
+		case !word.IsFlag(w.Text):
+			if c.Program == "git" && strings.HasPrefix(w.Text, "+") { // `git push origin +main`
+				out = append(out, "-f", "--force")
+			}
+		default:
+			out = append(out, name)
+			for letter := range strings.SplitSeq(word.Letters(name), "") {
+				out = sp.names("-"+letter, append(out, "-"+letter))
+			}
+			out = sp.names(name, out)
+		}
+	}
+	return out
+}
+
+// names adds all names of the flag that a word is.
+func (s *spec) names(text string, out []string) []string {
+	if s == nil || len(text) < 2 {
+		return out
+	}
+	f, _ := s.find(text)
+	for sp := s; sp != nil && f != nil; sp = sp.parent {
+		for i := range sp.long.list {
+			if e := &sp.long.list[i]; &sp.flags[e.at] == f && e.name != "" {
+				out = append(out, "--"+e.name)
+			}
+		}
+		for ch := 0; sp.short != nil && ch < len(sp.short); ch++ {
+			if at := sp.short[ch]; at != 0 && &sp.flags[at-1] == f {
+				out = append(out, "-"+string(rune(ch)))
+			}
+		}
+	}
+	return out
+}

@@ -53,7 +53,12 @@ func (c *call) url(w *shell.Word) {
 		return
 	}
 	c.connect(host, w, false)
+	if metadataHosts().Has(host) {
+		c.a.an.Effects[len(c.a.an.Effects)-1].Secret = true
+	}
 }
+
+var metadataHosts = kb.Table("!metadata-hosts")
 
 // transfer is a local file or host:file.
 func (c *call) transfer(r role, w *shell.Word) {

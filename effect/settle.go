@@ -49,6 +49,26 @@ func (c *call) settle() {
 		c.standardInput(in)
 	}
 	c.fedText()
+	c.destroys()
+}
+
+var destroyers = kb.Table("!destroys")
+
+// destroys is a command to another machine that says by a word before its flags that it destroys something there:
+// `gh repo delete x`.
+func (c *call) destroys() {
+	connects := func(d deed) bool { return d.verb == doesConnect && !d.tags.Has(Fetch) }
+	if !slices.ContainsFunc(c.spec.does, connects) || c.isGit() || c.dry || c.read != nil {
+		return
+	}
+	for i := 1; i < len(c.words) && i < 6 && !word.IsFlag(c.words[i].Text); i++ {
+		if w := &c.words[i]; w.Known && destroyers().Has(w.Text) {
+			e := c.own(System, "destroys what lies elsewhere", Destroy)
+			e.Certain = true
+			c.a.effect(e)
+			return
+		}
+	}
 }
 
 // deeds emits the effects of the program's verbs, or of those that hold instead.

@@ -45,6 +45,8 @@ const (
 	Inline
 	// Into: files of any name are put in the directory: `wget -P dir`.
 	Into
+	// Destroy: something on another machine is destroyed: `aws s3 rb`.
+	Destroy
 	// Sent: data or a method goes to the host that the command's address names: `curl -X POST`.
 	Sent
 )

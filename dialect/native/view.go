@@ -247,6 +247,9 @@ func (w *callWalk) effect(e *effect.Effect) {
 			return // where to is said by another effect
 		}
 		w.ask("connect", append(by, obstat.Subject{Field: fieldHost, Text: hostOf(e)})...)
+		if e.Secret { // `gh auth token`, `vault kv get`
+			w.ask("read", append(w.by(e), obstat.Subject{Field: fieldPlace, Text: placeSecrets})...)
+		}
 	case effect.Code:
 		if e.Detail != "" && w.a.Tool != "task" && w.a.Tool != "skill" {
 			w.ask("code", by...)

@@ -1,0 +1,124 @@
+package effect
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/obstat/obstat/effect/kb"
+	"github.com/obstat/obstat/shell"
+)
+
+// Deceit returns a part of a command that no honest one has, and why; "" if there is none.
+func (a *Analysis) Deceit() (part, why string) {
+	for _, f := range a.Findings {
+		if a.hides(f) {
+			return a.Source[f.Span.Start:f.Span.End], f.Why
+		}
+	}
+	for i := range a.Effects {
+		e := &a.Effects[i]
+		if e.Kind != Connect {
+			continue
+		}
+		if why := addressDeceit(e); why != "" {
+			return e.Raw, why
+		}
+	}
+	if token := writtenSecret(a.Source); token != "" {
+		return token, "a secret is written in the call"
+	}
+	if len(a.Source) < maxPattern && strings.Contains(a.Source, "&") && forkBombs().MatchString(a.Source) {
+		return a.Source, "it starts itself again and again"
+	}
+	return "", ""
+}
+
+// hides reports whether a finding deceives a reader: a character that reorders the text, one that is not displayed
+// between letters of ASCII, which emoji and other scripts do not need, or letters of another alphabet in a program's
+// name.
+func (a *Analysis) hides(f shell.Finding) bool {
+	text := a.Source
+	if f.Span.Start < 0 || f.Span.End > len(text) {
+		return false
+	}
+	r, n := utf8.DecodeRuneInString(text[f.Span.Start:])
+	switch {
+	case r >= 0xe0000 && r <= 0xe007f:
+		return true
+	case n < f.Span.End-f.Span.Start: // a word of look-alikes
+		for i := range a.Commands {
+			if c := &a.Commands[i]; len(c.Words) > 0 && c.Words[0].Span == f.Span {
+				return true
+			}
+		}
+		return false
+	case strings.Contains(f.Why, "reorders"):
+		return true
+	case !strings.Contains(f.Why, "not displayed"):
+		return false
+	}
+	before, _ := utf8.DecodeLastRuneInString(text[:f.Span.Start])
+	after, _ := utf8.DecodeRuneInString(text[f.Span.End:])
+	return before < utf8.RuneSelf && after < utf8.RuneSelf
+}
+
+// addressDeceit says why an address deceives: `https://github.com@evil.example/`, or a host with letters of two
+// alphabets.
+func addressDeceit(e *Effect) string {
+	if _, rest, ok := strings.Cut(e.Raw, "://"); ok {
+		authority, _, _ := strings.Cut(rest, "/")
+		if user, _, ok := strings.Cut(authority, "@"); ok && strings.Contains(user, ".") && !strings.Contains(user, ":") {
+			return "the address hides its host behind another"
+		}
+	}
+	ascii, other := false, false
+	for _, r := range e.Host {
+		ascii = ascii || r|0x20 >= 'a' && r|0x20 <= 'z'
+		other = other || r >= 0x370 && r < 0x600 // Greek, Cyrillic, Armenian
+	}
+	if other && (ascii || strings.Contains(e.Host, ".")) && !strings.Contains(e.Host, ".рф") {
+		return "the host's name has letters that look like others"
+	}
+	return ""
+}
+
+var secretForms = kb.Table("!secret-forms")
+
+// writtenSecret returns the secret of an issuer's form, or the beginning of a private key, that a text holds.
+func writtenSecret(text string) string {
+	if i := strings.Index(text, "-----BEGIN "); i >= 0 {
+		if line, body, _ := strings.Cut(text[i:], "\n"); strings.Contains(line, "PRIVATE KEY-----") && body != "" {
+			return line
+		}
+	}
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !isTokenRune(r) }) {
+		if len(word) >= 20 && len(word) < maxPattern && secretForms().Has(word[:4]) && variedToken(word) {
+			return word
+		}
+	}
+	return ""
+}
+
+func isTokenRune(r rune) bool {
+	letter := r|0x20 >= 'a' && r|0x20 <= 'z'
+	return letter || r >= '0' && r <= '9' || r == '_' || r == '-'
+}
+
+// variedToken reports whether a token looks random, unlike `ghp_xxxxxxxxxxxxxxxxxxxx` of an example.
+func variedToken(s string) bool {
+	seen := map[rune]bool{}
+	digits := false
+	for _, r := range s[4:] {
+		seen[r] = true
+		digits = digits || r >= '0' && r <= '9'
+	}
+	return len(seen) >= 10 && digits
+}
+
+// forkBombs matches `:(){ :|:& };:` and loops without an end that start something in the background.
+var forkBombs = sync.OnceValue(func() *regexp.Regexp {
+	const endless = `(while\s+(true|:|\[\s*1\s*\]|\(\(\s*1\s*\)\))|until\s+false|for\s*\(\(\s*;\s*;\s*\)\))`
+	return regexp.MustCompile(`\(\)\s*\{[^}]*\|[^}]*&\s*\}\s*;|` + endless + `\s*;?\s*do\s[^;]*[^&>]&\s*done`)
+})
