@@ -9,6 +9,9 @@
 // A file that ends in .txt holds one shell command a line, behind the last tab, with \n for a
 // line's end; these are decided by the built-in policy and by one that allows all but a few things.
 //
+// A directory is a checkout of GTFOBins: how many of its tricks each policy allows is printed as a table,
+// that of docs/gtfobins.md.
+//
 // It compares nothing itself and knows no answer that is right.
 package main
 
@@ -66,7 +69,11 @@ func main() {
 	f := &freezer{runner: cases.Runner{Find: all.Find}, out: json.NewEncoder(out)}
 	f.out.SetEscapeHTML(false)
 	for _, name := range os.Args[1:] {
-		if err := f.file(name); err != nil {
+		read := f.file
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			read = func(dir string) error { return gtfobins(out, dir) }
+		}
+		if err := read(name); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
