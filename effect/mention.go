@@ -20,7 +20,7 @@ func (c *call) mention(at int, w *shell.Word) {
 	if !w.Known {
 		text = w.Shape()
 	}
-	if len(text) > maxPattern || !strings.ContainsAny(text, "./~@%*?[") || c.f.where != "" {
+	if len(text) > maxPattern || !looksLikePath(text) || c.f.where != "" {
 		return
 	}
 	cmd := &c.a.an.Commands[c.cmd]
@@ -29,6 +29,11 @@ func (c *call) mention(at int, w *shell.Word) {
 	}
 	cmd.Mentions = append(cmd.Mentions, at)
 	c.sensitive(Pieces(text, false), w)
+}
+
+// looksLikePath reports whether a text looks like more than a name or a revision: `HEAD~1` is no path.
+func looksLikePath(text string) bool {
+	return strings.ContainsAny(text, "./@%*?[") || strings.HasPrefix(text, "~")
 }
 
 // valueMention notes the value of a flag of which the use is not said, or that has the name of a file in it:
