@@ -74,6 +74,9 @@ type Machine struct {
 	Marks func() []string // of the call's session
 	// Reversible tells whether everything that the call does could be taken back; nil: nothing is kept.
 	Reversible func() bool
+	// Ends tells whose the processes are that the call would end; "" where it ends none, or that cannot be told. nil: it
+	// cannot.
+	Ends func() string
 }
 
 // circumstances is the table, in the order of the keys of a native policy.
@@ -128,6 +131,17 @@ var circumstances = [...]Circumstance{
 		Words: []string{"true", "false"}, Says: "it is", Sample: "false",
 		Flag: "`true` if everything that the call does could be taken back by obstat undo, else false",
 		find: reversibleHere,
+	},
+	{
+		Name: "ends", Key: "ends", Setter: SetByMachine, When: "ends", Example: "ends: [own, none]", Sample: "others",
+		Words: []string{"own", "none", "others"}, Says: "processes are",
+		Flag: "whose processes the call would end: `own`, none or others (default: found by looking)",
+		find: func(_ *Call, m Machine) []string {
+			if m.Ends == nil {
+				return nil
+			}
+			return one(m.Ends())
+		},
 	},
 	{
 		Name: "time", Key: "time", Setter: SetByMachine, Compare: CompareTime,

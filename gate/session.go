@@ -121,7 +121,7 @@ func (g *Gate) circumstances(c *obstat.Call, f *policy.InForce, world *obstat.Re
 			marks = append(marks, p.Loaded.Policy.Marks()...)
 		}
 		return marks
-	}}
+	}, Ends: func() string { return g.ends(c, world.Analysis(c)) }}
 	if keep := g.opts.Undo; keep != nil {
 		machine.Reversible = func() bool { return keep.Reversible(world.Analysis(c)) }
 	}

@@ -234,7 +234,7 @@ func (o *runOptions) spend(ctx context.Context, state string) error {
 func (o *runOptions) start(ctx context.Context, g *gate.Gate, call *obstat.Call, r *confined.Run,
 	t *confined.Ticket) error {
 	r.Ask, r.Guards = g.Questions(ctx, call)
-	r.Session = confined.SessionDir(r.State, call.Agent+"\x00"+call.Session)
+	r.Session = confined.SessionDir(r.State, confined.SessionOf(call))
 	r.Environ = os.Environ()
 	r.Stdin, r.Stdout, r.Stderr = o.IO.In, o.IO.Out, o.IO.Err
 	began := time.Now()

@@ -334,6 +334,9 @@ func (r *Run) refusals(res *confine.Result, judged map[string]string) (out []Ref
 	return out
 }
 
+// SessionOf names the session of a call: those of two agents are different.
+func SessionOf(c *obstat.Call) string { return c.Agent + "\x00" + c.Session }
+
 // SessionDir is where the runs of an agent's session are kept.
 func SessionDir(state, session string) string { return filepath.Join(state, "runs", short(session)) }
 
