@@ -49,7 +49,7 @@ func (w *walk) pass(f *Facts, q *Question, o *outcome) {
 	}
 	unknown := f.part == nil || w.unseen
 	if v, ok := w.pol.view.(effectView); ok {
-		unknown = v.Unknown(q)
+		unknown = v.Unknown(q) || o.stage == StageUnknown
 	}
 	if unknown {
 		o.verdict = Allow
@@ -57,10 +57,14 @@ func (w *walk) pass(f *Facts, q *Question, o *outcome) {
 }
 
 // unruled tells whether no rule that stands in a file has answered: a default has, or a built-in
-// rule for everything, or for every call of a tool, as Gemini CLI's own for its shell.
+// rule for everything, or for every call of a tool, as Gemini CLI's own for its shell, or one of [StageUnknown].
 func (o *outcome) unruled() bool {
 	if o.rule == nil {
 		return o.stage == stageDefault
 	}
-	return o.rule.Whole() && !o.rule.Pos.IsValid()
+	return !o.rule.Pos.IsValid() && (o.rule.Whole() || o.stage == StageUnknown)
 }
+
+// StageUnknown is the stage of built-in rules that ask where a policy denies all else. They are about things that a
+// confined run holds by itself: of `go test` the code, and that it may fetch packages.
+const StageUnknown = "unknown code"

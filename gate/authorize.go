@@ -91,7 +91,7 @@ func (g *Gate) Authorize(ctx context.Context, call *obstat.Call, terms *Terms) (
 	if p.terms.Ask == Try {
 		return p.try(ctx), nil
 	}
-	d := p.keep(g.confine(ctx, p.call, p.j, p.digest))
+	d := p.j.unasked(p.keep(g.confine(ctx, p.call, p.j, p.digest)))
 	if d.Verdict == obstat.Ask {
 		var open *approval.Request
 		if d, open = p.ask(ctx, d); open != nil {
@@ -150,7 +150,7 @@ func (p *passage) result(d obstat.Decision) Result {
 
 // try returns the judgement, and a grant that would settle it.
 func (p *passage) try(ctx context.Context) Result {
-	d := p.g.confine(ctx, p.call, p.j, "")
+	d := p.j.unasked(p.g.confine(ctx, p.call, p.j, ""))
 	if d.Verdict == obstat.Ask && len(d.Faults) == 0 {
 		gr, err := p.granted(ctx)
 		if err == nil && gr != nil && approve(d, byGrant(gr)).Verdict == obstat.Allow {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,8 @@ type Confining struct {
 	// Machine tells the level that this machine gives.
 	Machine func(ctx context.Context) confine.Report
 	// Not says why a call of this face cannot be changed into one that is confined, "" where it can.
-	Not func(call *obstat.Call, d *obstat.Decision) (why string)
+	// over are the judges of the agent's own that the policy outranks.
+	Not func(call *obstat.Call, over obstat.Over) (why string)
 	// Change returns the input by which the call runs confined; nil changes nothing, for a face that
 	// only tells the answer.
 	Change func(b *confined.Bounds, t *confined.Ticket) (json.RawMessage, error)
@@ -68,6 +70,14 @@ func (j *judged) wish() native.Confine {
 		out = w
 	}
 	return out
+}
+
+// unasked denies a call that asks, where the policy leaves nothing to ask a person about.
+func (j *judged) unasked(d obstat.Decision) obstat.Decision {
+	if d.Verdict == obstat.Ask && slices.ContainsFunc(programsOf(j.line), native.Unwatched) {
+		return d.Refuse(obstat.By{Kind: obstat.ByDefault, Note: "the policy has nobody asked, and denies it"})
+	}
+	return d
 }
 
 // confine lets a call run confined that would ask only because it cannot be known, where the policy
@@ -142,7 +152,11 @@ func (g *Gate) confined(ctx context.Context, c *obstat.Call, j *judged, wish nat
 		return d, errors.New("here commands are only judged")
 	}
 	if not := g.opts.Confine.Not; not != nil {
-		if why := not(c, &d); why != "" {
+		over := wish.Over
+		if d.Verdict == obstat.Allow {
+			over = d.Over
+		}
+		if why := not(c, over); why != "" {
 			return d, fmt.Errorf("%s", why)
 		}
 	}
@@ -158,7 +172,11 @@ func (g *Gate) confined(ctx context.Context, c *obstat.Call, j *judged, wish nat
 			return d, err
 		}
 	}
-	return d.Confine(said(b), input), nil
+	out := d.Confine(said(b), input)
+	if d.Verdict == obstat.Ask && out.Verdict == obstat.Allow {
+		out.Over = wish.Over
+	}
+	return out, nil
 }
 
 // said says bounds in words.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/confine"
+	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/guard/confined"
 	"github.com/obstat/obstat/internal/keep/memory"
@@ -230,7 +231,7 @@ func TestConfinedAnswer(t *testing.T) {
 			}
 			place(t, filepath.Join(y.dir, "obstat.yaml"), text)
 			level := cmpOr(tt.machine, confine.LevelFull)
-			c := &gate.Confining{Not: func(*obstat.Call, *obstat.Decision) string { return tt.not },
+			c := &gate.Confining{Not: func(*obstat.Call, obstat.Over) string { return tt.not },
 				Machine: func(context.Context) confine.Report {
 					return confine.Report{Level: level, Overlay: level == confine.LevelFull, Why: "a test says so"}
 				},
@@ -357,6 +358,44 @@ func TestTracked(t *testing.T) {
 	for name, want := range map[string]bool{"deploy/server.pem": false, "old.pem": true, ".env": true} {
 		if got := slices.Contains(b.Profile.Hidden, filepath.Join(y.dir, name)); got != want {
 			t.Errorf("%s is hidden: %t; all: %q", name, got, b.Profile.Hidden)
+		}
+	}
+}
+
+// TestUnattended: under the preset nothing asks. Code runs confined, known or not, and all else that no rule allows is
+// denied; where the machine cannot confine, nothing runs.
+func TestUnattended(t *testing.T) {
+	const confined, denied = "confined", "denied"
+	y, gates := newYard(t), map[confine.Level]*gate.Gate{}
+	place(t, filepath.Join(y.dir, "obstat.yaml"), native.Preset(native.Unattended))
+	for _, level := range []confine.Level{confine.LevelFull, confine.LevelNone} {
+		gates[level] = y.gate(t, "claude-code", &gate.Confining{Machine: func(context.Context) confine.Report {
+			return confine.Report{Level: level, Overlay: level == confine.LevelFull, Why: "a test says so"}
+		}})
+	}
+	for command, want := range map[string]string{
+		"./x.sh": confined, "make": confined, "foo --bar": confined, "$X": confined, `eval "$(cat x)"`: confined, "ls": confined,
+		"python3 -c 'print(1)'": confined, "go test ./...": confined, "npx prettier .": confined, "npm test": confined,
+		"git commit -m x": confined, "curl localhost:8000": confined, "rm -rf src": confined, "echo x > src/y": confined,
+		"git push": denied, "./x.sh && git push": denied, "cat .env": denied, "cat .en?": denied, "curl https://example.test": denied,
+		"echo x > .git/hooks/pre-commit": denied, "echo x > .git/config": denied, "rm .env": denied, "echo x > ~/y": denied,
+		"gh pr create": denied, "sudo ls": denied, "ssh host": denied, "docker run x": denied, "kill 1": denied, "make 'x": denied,
+		"echo x > .claude/settings.json": denied, "./x.sh > .claude/settings.json": denied, "obstat trust --yes": denied,
+		"./x.sh; tmux send-keys y": denied, "printenv": denied,
+	} {
+		for _, level := range []confine.Level{confine.LevelFull, confine.LevelNone} {
+			call := y.bash("Bash", "command", command)
+			a, err := gates[level].Authorize(t.Context(), call, &gate.Terms{Ask: gate.Leave})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ok := a.Verdict == obstat.Deny
+			if want == confined && level == confine.LevelFull {
+				ok = a.Verdict == obstat.Allow && a.Confined != nil
+			}
+			if !ok {
+				t.Errorf("%s: at level %s: %v, confined %v: %s", command, level, a.Verdict, a.Confined != nil, a.Reason())
+			}
 		}
 	}
 }

@@ -34,6 +34,8 @@ type Confine struct {
 	// Time and Size bound a run and each file that it writes; zero is no limit.
 	Time time.Duration `json:"time,omitempty"`
 	Size int64         `json:"size,omitempty"`
+	// Over are judges of an agent's own that a confined allow outranks.
+	Over obstat.Over `json:"over,omitempty"`
 }
 
 // String is the word as a file has it: `code`, or `code, level files, write ~/x`.
@@ -70,6 +72,9 @@ func (c Confine) String() string {
 	if c.Size > 0 {
 		parts = append(parts, "size "+strconv.FormatInt(c.Size, 10))
 	}
+	if c.Over != 0 {
+		parts = append(parts, "over "+c.Over.String())
+	}
 	return strings.Join(parts, ", ")
 }
 
@@ -84,7 +89,7 @@ func (c Confine) Tighten(b Confine) Confine {
 		c.Level = ""
 	}
 	c.Read, c.Write, c.Ports = common(c.Read, b.Read), common(c.Write, b.Write), common(c.Ports, b.Ports)
-	c.During = c.During && b.During
+	c.During, c.Over = c.During && b.During, c.Over&b.Over
 	c.Time, c.Size = least(c.Time, b.Time), least(c.Size, b.Size)
 	return c
 }
@@ -138,6 +143,7 @@ var confineFields = []tree.Field{
 	{Name: "ask", Kinds: []tree.Kind{tree.String}},
 	{Name: "time", Kinds: []tree.Kind{tree.String}},
 	{Name: "size", Kinds: []tree.Kind{tree.String}},
+	{Name: "over", Kinds: []tree.Kind{tree.String, tree.Array}},
 }
 
 const confineHint = "write `confine: code`, `always` or `off`, or `confine: {run: code, level: files, read: [~/data]}`"
@@ -226,6 +232,15 @@ func (l *loader) confineLimits(n *tree.Node, c *Confine) {
 			l.r.Fail(v, obstat.CodeBadValue, "write `ask: during`, or leave it out",
 				"a confined command can ask during its run, not %q", v.Str)
 		}
+	}
+	for _, e := range l.texts(n.Get("over"), "over") {
+		judge, ok := obstat.ParseOver(e.Str)
+		if !ok || judge == obstat.OverParts {
+			l.r.Fail(e, obstat.CodeBadValue, "write `over: auto-mode`, `over: reviewer`, or a list of both",
+				"%q is no judge of an agent's", e.Str)
+			continue
+		}
+		c.Over |= judge
 	}
 	if v := n.Get("time"); v.Is(tree.String) {
 		limit, err := time.ParseDuration(v.Str)

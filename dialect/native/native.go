@@ -111,6 +111,7 @@ const (
 	// listReversible has allow rules for calls that can be taken back.
 	listReversible = "reversible"
 	listAllow      = "allow"
+	listUnknown    = "unknown" // asks about code that runs confined, where all else is denied
 )
 
 // lists are the rule lists of a file, in the order in which they count.
@@ -154,6 +155,25 @@ func Server(p *obstat.Program) string {
 	return out.Server
 }
 
+// unknownCode are the rules for code under `otherwise: deny` and `confine: code`: `./build.sh` and `go test` ask by the
+// policy alone, so that they can run confined. Registries are out of reach inside unless a rule names them.
+func unknownCode() []obstat.Rule {
+	out := []obstat.Rule{{Tool: obstat.Is("run")}, {Tool: obstat.Is("code")},
+		{Field: fieldUnnamed, Pattern: obstat.Is("yes")},
+		{Tool: obstat.Is("connect"), Field: fieldHost, Pattern: obstat.Is(registries)}}
+	for i := range out {
+		out[i].Verdict, out[i].Source, out[i].Layer = obstat.Ask, "unknown code", "built in"
+		out[i].Reason = "nothing tells what it does: it runs confined, or not at all"
+	}
+	return out
+}
+
+// Unwatched tells whether a Program leaves nothing to ask a person about: it denies what no rule is about, and none of
+// its rules asks.
+func Unwatched(p *obstat.Program) bool {
+	return p.View == viewName && p.Pipelines[p.Mode].Default == obstat.Deny && len(p.Rules["ask"]) == 0
+}
+
 // Library returns the view of this dialect's Programs.
 func (Dialect) Library() *obstat.Library {
 	return &obstat.Library{Views: map[string]func(json.RawMessage) (obstat.View, error){
@@ -193,6 +213,10 @@ func (l *loader) program() *obstat.Program {
 	pl := obstat.Pipeline{Stages: stages, Default: obstat.Ask}
 	if l.deny {
 		pl.Default = obstat.Deny
+		if c := l.confined(); c != nil && c.Code {
+			p.Rules[listUnknown] = unknownCode()
+			pl.Stages = append(pl.Stages, obstat.Match{Name: obstat.StageUnknown, Rules: listUnknown})
+		}
 	}
 	p.Pipelines[modeDefault] = pl
 	for _, m := range l.modes {

@@ -14,17 +14,20 @@ var (
 	balanced string
 	//go:embed presets/trusting.yaml
 	trusting string
+	//go:embed presets/unattended.yaml
+	unattended string
 )
 
 // The presets that `obstat init` begins with.
 const (
-	Careful  = "careful"  // looking is free, all else is asked about
-	Balanced = "balanced" // working in the project is free; in force where there is no policy
-	Trusting = "trusting" // all is free but for acts that cannot be taken back
+	Careful    = "careful"    // looking is free, all else is asked about
+	Balanced   = "balanced"   // working in the project is free; in force where there is no policy
+	Trusting   = "trusting"   // all is free but for acts that cannot be taken back
+	Unattended = "unattended" // nothing is asked: every command runs confined, and all else is denied
 )
 
-// Presets returns the names of the presets, strictest first.
-func Presets() []string { return []string{Careful, Balanced, Trusting} }
+// Presets returns the names of the presets, strictest first; the last is for agents without a person.
+func Presets() []string { return []string{Careful, Balanced, Trusting, Unattended} }
 
 // Preset returns the text of a preset, "" if there is none of that name.
 func Preset(name string) string {
@@ -35,6 +38,8 @@ func Preset(name string) string {
 		return balanced
 	case Trusting:
 		return trusting
+	case Unattended:
+		return unattended
 	}
 	return ""
 }

@@ -121,7 +121,7 @@ func TestSchema(t *testing.T) {
 		text string
 		want bool
 	}{
-		"example": {example, true}, "careful": {native.Preset("careful"), true}, "balanced": {native.Preset("balanced"), true}, "trusting": {native.Preset("trusting"), true}, "everything": {full, true},
+		"example": {example, true}, "careful": {native.Preset("careful"), true}, "balanced": {native.Preset("balanced"), true}, "trusting": {native.Preset("trusting"), true}, "unattended": {native.Preset("unattended"), true}, "everything": {full, true},
 		"no version": {"allow: []\n", false}, "version": {"version: 2\n", false}, "key": {"version: 1\nalow: []\n", false}, "list": {"version: 1\nallow: read x\n", false},
 		"verb": {"version: 1\nallow: [raed x]\n", false}, "rule key": {"version: 1\nallow: [{rule: read x, resaon: y}]\n", false}, "no rule": {"version: 1\nallow: [{reason: y}]\n", false},
 		"when": {"version: 1\nallow: [{rule: read x, when: {agnt: y}}]\n", false}, "when type": {"version: 1\nallow: [{rule: read x, when: {agent: 5}}]\n", false}, "place": {"version: 1\nplaces: {a: [5]}\n", false}, "otherwise": {"version: 1\notherwise: allow\n", false},

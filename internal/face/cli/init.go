@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/internal/format/textedit"
@@ -36,9 +38,12 @@ type initOptions struct {
 	Loose  bool   `flag:"loose"`
 	User   bool   `flag:"user"`
 	From   string `flag:"from"` // an agent: only its own rules are taken over
-	Store  storeOptions
-	Getenv func(string) string
-	taken  []initial.Line // rules of agents' own files
+	// Confine is the word `confine:` of the draft, "" the preset's own; Over are judges that it outranks.
+	Confine string   `flag:"confine" words:"code always off"`
+	Over    []string `flag:"over" words:"auto-mode reviewer"`
+	Store   storeOptions
+	Getenv  func(string) string
+	taken   []initial.Line // rules of agents' own files
 }
 
 func newInit(f *Factory) *cobra.Command {
@@ -74,7 +79,11 @@ func (o *initOptions) run(ctx context.Context, _ []string) error {
 	if old, err := textedit.ReadFile(name); err != nil || old != nil {
 		return errors.Join(err, fmt.Errorf("%s is there already; `obstat policy suggest` finds rules for it, `obstat policy lint` looks through it", o.short(name)))
 	}
+	o.offer(ctx)
 	draft, err := o.draft(ctx, dir, name)
+	if err == nil && (o.Confine != "" || len(o.Over) > 0) {
+		draft.Text, err = initial.Confine(draft.Text, cmp.Or(o.Confine, "code"), o.Over)
+	}
 	if err != nil {
 		return err
 	}
@@ -103,6 +112,25 @@ func (o *initOptions) run(ctx context.Context, _ []string) error {
 		fmt.Fprintf(o.IO.Out, "\nwritten to %s, accepted, and in force for every agent here\nto guard an agent: obstat install AGENT; to answer what it asks: obstat ask\n", visible(o.short(name)))
 	}
 	return nil
+}
+
+// offer asks a person at a terminal whether code is to run confined, where the machine can hold it, and whether that
+// outranks the agents' own judges.
+func (o *initOptions) offer(ctx context.Context) {
+	silent := o.Confine != "" || o.Yes || o.DryRun || o.jsonFlag || !o.IO.InTTY
+	if silent || o.Preset == native.Unattended || confine.Probe(ctx).Level != confine.LevelFull {
+		return
+	}
+	fmt.Fprintln(o.IO.Out, "Tests, builds and other code that cannot be looked into can run confined: the kernel of this")
+	fmt.Fprintln(o.IO.Out, "machine holds them to the rules below, and nothing is asked about them.")
+	if o.Confine = "off"; !o.IO.yes("Run them confined?") {
+		return
+	}
+	o.Confine = "code"
+	fmt.Fprintln(o.IO.Out, "In its auto mode Claude Code has a judge of its own, and Codex a reviewer of approvals.")
+	if o.IO.yes("Shall a confined command run without them?") {
+		o.Over = (obstat.OverAutoMode | obstat.OverReviewer).Words()
+	}
 }
 
 // userFile returns the user's own policy.
@@ -151,6 +179,9 @@ func (o *initOptions) draft(ctx context.Context, dir, name string) (*initial.Dra
 	lines, left := o.carried(dir, found)
 	o.taken = lines
 	lines = append(initial.Look(os.DirFS(dir)), lines...)
+	if o.Confine != "" && o.Confine != "off" {
+		lines = initial.Held(lines)
+	}
 	if first, err := initial.Write(o.Preset, heading, lines, nil); err == nil {
 		lines = append(lines, o.asked(ctx, dir, first.Text)...)
 	}

@@ -25,7 +25,7 @@ func (t *turn) confining(wd string) *gate.Confining {
 	}
 	return &gate.Confining{
 		Machine: machine,
-		Not:     func(c *obstat.Call, d *obstat.Decision) string { return t.notConfined(state, wd, c, d) },
+		Not:     func(c *obstat.Call, over obstat.Over) string { return t.notConfined(state, wd, c, over) },
 		Change: func(_ *confined.Bounds, ticket *confined.Ticket) (json.RawMessage, error) {
 			ticket.Files, ticket.Dialect, ticket.Options = t.Policy.Files, t.Policy.Dialect, t.Policy.Options
 			name, err := confined.Issue(state, ticket)
@@ -43,14 +43,14 @@ func (t *turn) confining(wd string) *gate.Confining {
 
 // notConfined says why a call of this agent is not changed. An agent matches its own rules against the
 // changed text, so that the original is put to them here.
-func (t *turn) notConfined(state, wd string, c *obstat.Call, d *obstat.Decision) string {
+func (t *turn) notConfined(state, wd string, c *obstat.Call, over obstat.Over) string {
 	a := t.event.Who()
 	if a.ReadsRules() && t.event.Started == nil {
 		if t.event.Started = startedBy(os.Getppid()); t.event.Started == nil {
 			return "how " + a.Title + " was started cannot be told"
 		}
 	}
-	if why := t.event.NotChanged(d.Over); why != "" {
+	if why := t.event.NotChanged(over); why != "" {
 		return why
 	}
 	if why := confined.Unproved(state, a.Name); why != "" {

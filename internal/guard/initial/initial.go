@@ -47,7 +47,7 @@ type Check struct {
 const maxRounds = 8
 
 // Write drafts a policy of a preset with lines added to its lists; in careful, further allows are there as a
-// comment. Of two lines that contradict one another the preset's gives way to a person's, and the looser to the
+// comment, in unattended asks become denials. Of two lines that contradict one another the preset's gives way to a person's, and the looser to the
 // stricter. A line that loosens rules in force all the same is taken out or said more strictly, as far as it can be: the
 // rest is in [Draft.Looser]. A nil check looks at nothing.
 func Write(preset string, heading []string, lines []Line, check *Check) (*Draft, error) {
@@ -56,7 +56,13 @@ func Write(preset string, heading []string, lines []Line, check *Check) (*Draft,
 		return nil, fmt.Errorf("there is no preset %q; the presets are %s", preset, strings.Join(native.Presets(), ", "))
 	}
 	s := read(text)
+	if preset == native.Unattended {
+		lines = Held(lines)
+	}
 	for _, l := range lines {
+		if preset == native.Unattended && l.List == obstat.Ask.String() {
+			l.List = obstat.Deny.String() // nothing is asked
+		}
 		s.add(l, preset == native.Careful && l.List == obstat.Allow.String() && !l.Own)
 	}
 	out := &Draft{}

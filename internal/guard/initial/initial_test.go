@@ -27,6 +27,9 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s: %v\n%s", preset, d.Skipped, d.Text)
 		}
 		want := []string{"\n  - run pnpm run test\n", "\n  - run pnpm run lint:fix\n", "\n  - run make test\n", "\n  - run go test\n", "\n  # Go: go.mod.\n"}
+		if preset == native.Unattended { // tests and builds run confined, and the others are denied
+			want = nil
+		}
 		if preset != native.Trusting {
 			want = append(want, "\n  - run pnpm run deploy\n", "\n  - run make release\n", "\n  - run pnpm run build:prod\n")
 		}
