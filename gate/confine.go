@@ -16,6 +16,7 @@ import (
 	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/guard/confined"
+	"github.com/obstat/obstat/internal/guard/person"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/policy"
 )
@@ -168,6 +169,8 @@ func (g *Gate) confined(ctx context.Context, c *obstat.Call, j *judged, wish nat
 	if change := g.opts.Confine.Change; change != nil {
 		t := &confined.Ticket{Command: j.world.Analysis(c).Source, Call: *c, Bounds: *b, Digest: digest,
 			Policy: j.digest(), Expires: time.Now().Add(confined.Lifetime)}
+		under := person.AgentAbove()
+		t.PID, t.Started = under.PID, under.Started
 		if input, err = change(b, t); err != nil {
 			return d, err
 		}

@@ -152,6 +152,9 @@ deny: [read secrets]
 		{"gemini", "gemini", "run_shell_command", "command", ".gemini/policies/p.toml", "[[rule]]\ntoolName = \"read_file\"\nargsPattern = \"\\\\.env\"\ndecision = \"deny\"\npriority = 100\n\n[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"curl\"\ndecision = \"deny\"\npriority = 100\n", "make"},
 		{"agentscope", "", "Bash", "command", "permission_context.json", `{"mode": "default", "deny_rules": {"Read": [{"tool_name": "Read", "rule_content": "**/.env", "behavior": "deny", "source": "userSettings"}], "Bash": [{"tool_name": "Bash", "rule_content": "curl:*", "behavior": "deny", "source": "userSettings"}]}}`, "make"},
 		{"adkfluent", "", "Bash", "command", "adk-permissions.json", `{"mode": "default", "deny": ["WebFetch"]}`, "make"},
+		{"codex", "codex", "Bash", "command", ".codex/rules/default.rules", "prefix_rule(pattern=[\"curl\"], decision=\"forbidden\")\nprefix_rule(pattern=[\"git\", \"push\"], decision=\"prompt\")\n", "make"},
+		{"jiuwen", "", "bash", "command", ".jiuwenswarm/config/config.yaml", "permissions:\n  enabled: true\n  schema: tiered_policy\n  tools:\n    bash: ask\n    read_file: allow\n    write_file: allow\n  rules:\n    - id: keys\n      tools: [read_file]\n      match_type: path\n      pattern: '**/.env'\n      action: deny\n", "make"},
+		{"chorus", "", "bash", "command", "agent.json", `{"name": "x", "permissions": {"allow": ["tool:view:.*", "tool:create_file:src/.*"], "ask": ["tool:bash:.*"]}}`, "make"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			y := newYard(t)

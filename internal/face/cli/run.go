@@ -16,6 +16,7 @@ import (
 	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/guard/confined"
+	"github.com/obstat/obstat/internal/guard/person"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/store"
@@ -222,7 +223,12 @@ func (o *runOptions) spend(ctx context.Context, state string) error {
 	if a := agent.Of(t.Call.Agent); a != nil {
 		files.Chosen = a.ModelDir
 	}
-	g, err := gate.Open(ctx, gate.Options{Policy: files, World: o.World, Getenv: o.Getenv, NoStart: true})
+	if under := (person.Above{PID: t.PID, Started: t.Started}); !under.Has() {
+		return o.notStarted(confined.ErrSession)
+	}
+	opts := gate.Options{Policy: files, World: o.World, Getenv: o.Getenv, NoStart: true}
+	defer o.asks(&opts, state)()
+	g, err := gate.Open(ctx, opts)
 	if err != nil {
 		return o.notStarted(err)
 	}
@@ -236,6 +242,10 @@ func (o *runOptions) start(ctx context.Context, g *gate.Gate, call *obstat.Call,
 	r.Ask, r.Guards = g.Questions(ctx, call)
 	r.Session = confined.SessionDir(r.State, confined.SessionOf(call))
 	r.Environ = os.Environ()
+	asker := &runAsker{gate: g, call: call}
+	if t != nil && r.Bounds.During {
+		r.During = func(path string) bool { return asker.file(ctx, path) }
+	}
 	r.Stdin, r.Stdout, r.Stderr = o.IO.In, o.IO.Out, o.IO.Err
 	began := time.Now()
 	end, err := r.Do(ctx)
@@ -251,6 +261,9 @@ func (o *runOptions) start(ctx context.Context, g *gate.Gate, call *obstat.Call,
 		fmt.Fprintf(o.IO.Err, "obstat: %s\n", visible(err.Error()))
 	}
 	o.tell(end, t == nil)
+	if t != nil && len(end.Told) > 0 && deskTaken(r.State) {
+		o.offerAgain(asker.again(ctx, end.Told))
+	}
 	return done(ExitCode(end.Exit))
 }
 

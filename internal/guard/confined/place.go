@@ -58,6 +58,8 @@ type Bounds struct {
 	Make []string `json:"make,omitempty"`
 	// Scratch are directories whose changes are dropped without a word: see toolchains.txt.
 	Scratch []string `json:"scratch,omitempty"`
+	// During: a person is asked about files that the command opens and that are kept from it, while it waits.
+	During bool `json:"during,omitempty"`
 	// Registries tells where the hosts of registries were found.
 	Registries []Found `json:"registries,omitempty"`
 }
@@ -178,6 +180,7 @@ func (m *maker) level() error {
 			m.Machine.Why)
 	}
 	p.Limits = confine.Limits{Time: m.Wish.Time, FileSize: m.Wish.Size}
+	m.out.During = m.Wish.During
 	m.memo = newMemory(m.State, m.Key)
 	return nil
 }

@@ -31,6 +31,9 @@ type Ticket struct {
 	Files   []string          `json:"files,omitempty"`
 	Dialect string            `json:"dialect,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
+	// PID and Started are of the agent's process that the call was made under; zero where that is not known.
+	PID     int    `json:"pid,omitempty"`
+	Started uint64 `json:"started,omitempty"`
 }
 
 // Lifetime is how long a ticket can be used: an agent may put the command to a person first.
@@ -81,6 +84,7 @@ var (
 	ErrNoTicket = errors.New("there is no such ticket: it was used before, or is none of this user's")
 	ErrExpired  = errors.New("the ticket was not used in time; make the call again")
 	ErrChanged  = errors.New("the ticket is for another command, or for another directory; make the call again")
+	ErrSession  = errors.New("the ticket is for a command of another agent's process; make the call again")
 )
 
 // Redeem takes a ticket, which is used up by that, whatever comes of it. command is the command as
