@@ -95,7 +95,8 @@ func TestDay(t *testing.T) {
 		}
 		fmt.Fprintf(&out, "%-5s %s\n      %s\n", a.Verdict, by, ends(strings.ReplaceAll(c.Text(), top, "/srv/lab")))
 	}
-	fmt.Fprintf(&out, "%d commands, %d confined, %d ask or are denied, %d of them without a rule\n", n, confined, asks, unnamed)
+	fmt.Fprintf(&out, "%d commands, %d ask or are denied, %d of them without a rule\n", n, asks, unnamed)
+	t.Logf("%d run confined", confined)
 	if unnamed*100 > 3*n || asks*100 > 15*n {
 		t.Errorf("of %d commands %d ask, %d of them without a rule", n, asks, unnamed)
 	}

@@ -24,8 +24,8 @@ func Confine(text, word string, over []string) (string, error) {
 	case muted >= 0:
 		lines[muted] = line
 	default:
-		at := is("version:") + 1
-		lines = slices.Insert(lines, at, "", "# Code that cannot be looked into, such as tests and builds: docs/presets.md.", line)
+		const why = "# Code that cannot be looked into, such as tests and builds: docs/presets.md."
+		lines = slices.Insert(lines, is("version:")+1, "", why, line)
 	}
 	const registries = "  - connect registries"
 	switch on, muted := is(registries), is("  # - connect registries"); {

@@ -47,9 +47,9 @@ type Check struct {
 const maxRounds = 8
 
 // Write drafts a policy of a preset with lines added to its lists; in careful, further allows are there as a
-// comment, in unattended asks become denials. Of two lines that contradict one another the preset's gives way to a person's, and the looser to the
-// stricter. A line that loosens rules in force all the same is taken out or said more strictly, as far as it can be: the
-// rest is in [Draft.Looser]. A nil check looks at nothing.
+// comment, in unattended asks become denials. Of two lines that contradict one another the preset's gives way to a
+// person's, and the looser to the stricter. A line that loosens rules in force all the same is taken out or said more
+// strictly, as far as it can be: the rest is in [Draft.Looser]. A nil check looks at nothing.
 func Write(preset string, heading []string, lines []Line, check *Check) (*Draft, error) {
 	text := native.Preset(preset)
 	if text == "" {
