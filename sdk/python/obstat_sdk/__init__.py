@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from ._types import BadCall, Call, ConfigError, Decision, Denied, Effect, ObstatError, Pending, Rule, SocketError, VersionError
 from ._version import __version__
 from .client import AsyncClient, Client
+from .confined import NotConfined, confined
 from .guard import Guard
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Denied",
     "Effect",
     "Guard",
+    "NotConfined",
     "ObstatError",
     "Pending",
     "Rule",
@@ -38,6 +40,7 @@ __all__ = [
     "authorize",
     "claim",
     "client",
+    "confined",
     "explain",
     "report",
     "run",

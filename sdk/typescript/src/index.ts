@@ -13,6 +13,7 @@ import { Client, type AuthorizeOptions, type Outcome } from "./client.js";
 import type { Call, Decision } from "./types.js";
 
 export { Client, type AuthorizeOptions, type ClientOptions, type Outcome } from "./client.js";
+export { confined, NotConfined, type ConfinedOptions, type Ran } from "./confined.js";
 export { BadCall, ConfigError, Denied, ObstatError, Pending, SocketError, VersionError } from "./errors.js";
 export { type Call, type Decision, type Effect, type FaultCode, type Json, type Rule } from "./types.js";
 export { VERSION } from "./version.js";

@@ -80,7 +80,7 @@ function mine(path: string, info: Stats, me: number): void {
 
 /** Finds obstat on PATH: the first program of that name that answers `version --json` as ours does, since another project has a
  * script `obstat` as well. Directories that depend on where the process stands do not count. */
-function program(): string {
+export function program(): string {
   for (const dir of (process.env["PATH"] ?? "").split(delimiter)) {
     if (!isAbsolute(dir)) continue;
     const file = join(dir, "obstat");
