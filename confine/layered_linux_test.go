@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestOverlayReadOnly refuses a change of a read-only name while the command runs: dropped at the end, the other
@@ -184,6 +186,43 @@ func TestOverlayGitStash(t *testing.T) {
 	if text := p.read(p.ws + "/a.txt"); text != "one\ntwo\n" {
 		if out, _ := show.CombinedOutput(); !strings.Contains(string(out), "+two") {
 			t.Errorf("the work is neither there (%q) nor in the stash: %s", text, out)
+		}
+	}
+}
+
+// TestSignals ends a command by a signal, as an agent's time limit does, and keeps the changes made until then.
+func TestSignals(t *testing.T) {
+	p := newPlace(t)
+	for _, test := range []struct {
+		script string
+		sig    os.Signal
+		exit   int
+	}{
+		{`echo done > done; echo .; while :; do sleep 0.05; done`, unix.SIGTERM, 143},
+		{`echo done > done; echo .; while :; do sleep 0.05; done`, unix.SIGINT, 130},
+		{`trap 'echo done > done; exit 7' TERM; echo .; while :; do sleep 0.05; done`, unix.SIGTERM, 7},
+		{`trap '' TERM; echo done > done; echo .; while :; do sleep 0.05; done`, unix.SIGTERM, 137},
+	} {
+		for _, mode := range []Mode{Overlay, Through} {
+			os.Remove(p.ws + "/done")
+			ready, readyW, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			signals := make(chan os.Signal, 1)
+			go func() {
+				ready.Read(make([]byte, 1))
+				signals <- test.sig
+			}()
+			o := mustRun(t, p.sh(p.profile(mode), test.script, func(c *Command) {
+				c.Stdout, c.Signals, c.Keep = readyW, signals, mode == Through
+				c.Session = p.base + "/session"
+			}))
+			readyW.Close()
+			ready.Close()
+			if o.Exit != test.exit || p.read(p.ws+"/done") != "done\n" {
+				t.Errorf("%s %s, %v: exit %d, want %d; done is %q", mode, test.script, test.sig, o.Exit, test.exit, p.read(p.ws+"/done"))
+			}
 		}
 	}
 }

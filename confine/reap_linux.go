@@ -71,6 +71,17 @@ func (s *stage) endAll() {
 	}
 }
 
+// signalAll passes a signal on to all processes of the run.
+func (s *stage) signalAll(sig unix.Signal) {
+	if s.plan.Level == LevelFull {
+		unix.Kill(-1, sig)
+		return
+	}
+	for _, pid := range s.others() {
+		unix.Kill(pid, sig)
+	}
+}
+
 // others lists the processes of the run: all of the namespace, or the children of this process.
 func (s *stage) others() []int {
 	if s.plan.Level != LevelFull {
@@ -154,6 +165,9 @@ func (s *stage) answer(m message, files []*os.File) {
 		os.Exit(0)
 	case "start":
 		close(s.served)
+		return
+	case "signal":
+		s.signalAll(unix.Signal(m.Status))
 		return
 	}
 	fd, err := socketFor(m)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 )
 
 // A Command is a program to be run under a Profile, and the functions that Run calls meanwhile.
@@ -27,6 +28,11 @@ type Command struct {
 	// that the Profile hides or leaves out; true hands it the file. Nil asks nothing. Only
 	// openat(2) stands still: a file that is looked at by other calls stays refused.
 	Ask func(Opening) bool
+
+	// Signals are passed on to all processes of the run, but for an interrupt that the terminal has sent them
+	// already. Those that a request to end (SIGTERM, SIGHUP) has not ended after a moment are killed. The changes that
+	// were made until then are judged like all others.
+	Signals <-chan os.Signal
 
 	// Keep lets processes that the command leaves behind run on inside Session.
 	Keep bool

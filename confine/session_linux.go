@@ -157,6 +157,11 @@ func runKept(ctx context.Context, p Profile, c Command) (Result, error) {
 	}
 	stop := context.AfterFunc(ctx, func() { ctl.conn.Close() }) // it ends everything then
 	defer stop()
+	if c.Signals != nil {
+		relay, end := context.WithCancel(ctx)
+		defer end()
+		go relaySignals(relay, c.Signals, ctl)
+	}
 	m, files, err := ctl.receive()
 	closeAll(files)
 	if err != nil && ctx.Err() == nil {
@@ -256,7 +261,7 @@ func superviseKept() error {
 	if err != nil {
 		return err
 	}
-	k := &keeper{ctl: ctl}
+	k := &keeper{ctl: ctl, signals: make(chan os.Signal, 8)}
 	if err := k.run(); err != nil {
 		m := message{Op: "exit", Err: err.Error()}
 		var level *LevelError
@@ -270,9 +275,10 @@ func superviseKept() error {
 
 // A keeper supervises one kept run.
 type keeper struct {
-	ctl   *control
-	order order
-	kept  Kept
+	ctl     *control
+	order   order
+	kept    Kept
+	signals chan os.Signal
 
 	mu   sync.Mutex
 	told bool // the caller knows how the command ended
@@ -295,8 +301,7 @@ func (k *keeper) run() error {
 	go k.watchCaller(cancel)
 	o := k.order
 	c := Command{Args: o.Args, Dir: o.Dir, Environ: o.Environ, Session: o.Session, Keep: true, Stdin: os.Stdin,
-		Stdout: os.Stdout, Stderr: os.Stderr,
-		sim: o.Sim}
+		Stdout: os.Stdout, Stderr: os.Stderr, Signals: k.signals, sim: o.Sim}
 	l := &launch{p: o.Profile, c: c, level: LevelFull, view: newViewer(o.Profile), onStart: releaseOutput,
 		onExit: k.tell, onPublish: k.published}
 	defer l.cleanUp()
@@ -347,9 +352,18 @@ func (k *keeper) tell(res Result) {
 	}
 }
 
-// watchCaller ends the run when its caller goes away before the command has ended.
+// watchCaller ends the run when its caller goes away before the command has ended, and takes its signals.
 func (k *keeper) watchCaller(end func()) {
-	k.ctl.receive()
+	for {
+		m, files, err := k.ctl.receive()
+		closeAll(files)
+		if err != nil {
+			break
+		}
+		if m.Op == "signal" {
+			k.signals <- unix.Signal(m.Status)
+		}
+	}
 	if !k.isTold() {
 		end()
 	}

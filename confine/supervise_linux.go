@@ -79,6 +79,9 @@ type supervisor struct {
 func (s *supervisor) run(ctx context.Context) (Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(ctx, func() { s.cmd.Process.Kill() }) // the first process of a pid namespace: all end
+	if s.c.Signals != nil {
+		go s.passSignals(ctx)
+	}
 	s.listen(ctx)
 	s.asked.close()
 	waitErr := s.cmd.Wait()
