@@ -58,3 +58,17 @@ func unescape(name string) string {
 	}
 	return b.String()
 }
+
+// Gaps tells what this machine would not enforce of a Profile at level full, besides Profile.NotEnforced.
+func Gaps(p Profile) []Gap {
+	v := newViewer(p)
+	if p.Workspace.Mode == Overlay {
+		for _, root := range append([]string{v.root}, v.more...) {
+			v.layers = append(v.layers, &layers{root: root})
+		}
+	}
+	if err := v.full(); err != nil {
+		v.gap("the profile", err.Error())
+	}
+	return v.gaps
+}

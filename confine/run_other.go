@@ -32,3 +32,6 @@ func Layered(string) error { return ErrUnsupported }
 
 // entriesTime is when a directory's entries changed.
 func entriesTime(info fs.FileInfo) int64 { return info.ModTime().UnixNano() }
+
+// Gaps has nothing to tell on this system, on which nothing runs confined.
+func Gaps(Profile) []Gap { return nil }

@@ -50,14 +50,33 @@ func (g *Gate) Bounds(ctx context.Context, call *obstat.Call) (obstat.Decision, 
 	return j.Decision, b, err
 }
 
-// Questions returns functions that put one thing to the policies in force for a call, and name the
-// guard at a path: for judging the changes of a confined run.
-func (g *Gate) Questions(ctx context.Context, call *obstat.Call) (
-	ask func(face, target string) obstat.Decision, guards func(string) string) {
+// Judges gives a confined run the functions that put one thing to the policies in force for a call, and name
+// the guard at a path: they judge the changes that it makes.
+func (g *Gate) Judges(ctx context.Context, call *obstat.Call, r *confined.Run) {
 	c := *call
 	j := g.judge(ctx, &c, g.world(), "")
 	p := g.place(ctx, &c, j, native.Confine{})
-	return p.Ask, p.Guards
+	r.Ask, r.Runs, r.Guards = p.Ask, p.Runs, p.Guards
+	r.Offer = func(face, target string) string { return j.offer(&c, face, target, g.opts.World) }
+}
+
+// offer returns the rule that would allow one thing, as the strictest policy of a line writes it, "" for none.
+func (j *judged) offer(c *obstat.Call, face, target string, world obstat.World) string {
+	var strictest *policy.Ruling
+	for _, f := range j.line {
+		if r := f.Touch(c, face, target, world); strictest == nil || r.Verdict < strictest.Verdict {
+			strictest = &r
+		}
+	}
+	if strictest == nil || strictest.Verdict != obstat.Ask || strictest.From == nil {
+		return ""
+	}
+	for _, o := range strictest.From.Offers(&strictest.Call, world, &strictest.Decision) {
+		if o.Text != "" {
+			return o.Text
+		}
+	}
+	return ""
 }
 
 // wish returns how the policies in force want calls to be confined: of a line of agents, each has to.

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +27,10 @@ import (
 // exitNotStarted is the exit code where a confined command was not started, as other programs that
 // run one have it.
 const exitNotStarted ExitCode = 125
+
+// exitRefused is the exit code where a command ended well and changes of it do not count; sysexits(3) has it for
+// a permission that is missing.
+const exitRefused ExitCode = 77
 
 // runOptions are the options of obstat run.
 type runOptions struct {
@@ -193,6 +199,9 @@ func (o *runOptions) explain(b *confined.Bounds) error {
 		for _, f := range b.Registries {
 			s.printf("The registry %s:%d is named by %s.\n", visible(f.Host), f.Port, visible(f.From))
 		}
+		for _, gap := range confine.Gaps(b.Profile) {
+			s.printf("Not enforced: %s.\n", visible(gap.String()))
+		}
 		if b.Stays {
 			s.printf("It may stay in the background.\n")
 		}
@@ -239,7 +248,11 @@ func (o *runOptions) spend(ctx context.Context, state string) error {
 // start runs a command, tells what was refused and returns its exit code.
 func (o *runOptions) start(ctx context.Context, g *gate.Gate, call *obstat.Call, r *confined.Run,
 	t *confined.Ticket) error {
-	r.Ask, r.Guards = g.Questions(ctx, call)
+	g.Judges(ctx, call, r)
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	defer signal.Stop(signals)
+	r.Signals = signals
 	r.Session = confined.SessionDir(r.State, confined.SessionOf(call))
 	r.Environ = os.Environ()
 	asker := &runAsker{gate: g, call: call}
@@ -264,30 +277,49 @@ func (o *runOptions) start(ctx context.Context, g *gate.Gate, call *obstat.Call,
 	if t != nil && len(end.Told) > 0 && deskTaken(r.State) {
 		o.offerAgain(asker.again(ctx, end.Told))
 	}
+	if end.Exit == 0 && end.Lost > 0 {
+		return exit(exitRefused)
+	}
 	return done(ExitCode(end.Exit))
 }
 
-// tell says what the command did not get; by hand, also at which level it ran and what was not enforced.
+// tell says what the command did not get, and by hand at which level it ran.
 func (o *runOptions) tell(end *confined.Ended, all bool) {
 	say := func(format string, args ...any) { fmt.Fprintf(o.IO.Err, "obstat: "+format+"\n", args...) }
 	if all {
 		say("ran confined at level %s", end.Level)
-		for _, gap := range end.Gaps {
-			say("not enforced: %s", visible(gap.String()))
-		}
 	}
 	for i := range end.Told {
 		say("%s", visible(end.Told[i].String()))
 	}
+	if end.More > 0 {
+		say("and %d more were refused", end.More)
+	}
+	if end.Stayed > 0 {
+		say("%d temporary files that it deleted were not its own, and stay", end.Stayed)
+	}
+	if end.Lost > 0 {
+		code := ""
+		if end.Exit == 0 {
+			code = fmt.Sprintf("; the exit code is %d instead of 0", exitRefused)
+		}
+		say("not counted: %s of this command%s", plural(end.Lost, "change"), code)
+	}
 	if len(end.Told) > 0 {
-		say("this command ran confined to what the policy allows; do not work around a refusal. " +
-			"A person can allow it with a rule; then run it again")
+		say("it ran confined to what the policy allows: do not work around a refusal. A person can allow it with a rule; " +
+			"then run it again")
+	}
+	for _, kept := range end.Kept {
+		say("it %s", visible(kept))
+	}
+	if len(end.Kept) > 0 {
+		say("if it failed over one of these, that is why")
 	}
 	if end.Ended != "" {
 		say("it was ended: %s", visible(end.Ended))
 	}
 	if end.Left > 0 {
-		say("%d processes stay in the background, confined; obstat run --stop ends them", end.Left)
+		say("left in the background, confined: %d; obstat run --left lists, obstat run --stop ends them", end.Left)
 	}
 }
 
@@ -315,7 +347,7 @@ func (o *runOptions) record(state string, t *confined.Ticket, end *confined.Ende
 	c := &t.Call
 	rec := &ledger.Record{Time: time.Now(), Kind: ledger.Outcome, Agent: c.Agent, Session: c.Session, User: c.User,
 		Dir: c.Dir, Tool: c.Tool, Call: t.Digest, Policy: t.Policy, Verdict: "ran", Detail: detail, Nanos: took.Nanoseconds(),
-		Reason: fmt.Sprintf("ran confined at level %s, %d things refused", end.Level, len(end.Told))}
+		Reason: fmt.Sprintf("ran confined at level %s, %s refused", end.Level, plural(len(end.Told)+end.More, "thing"))}
 	log, err := store.Log(statedir.Store(state), o.Getenv)
 	if err != nil {
 		return err

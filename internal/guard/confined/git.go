@@ -7,10 +7,12 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
 )
@@ -40,10 +42,7 @@ func runByGit(name string, isDir func(string) bool) bool {
 	case rest[0] == "objects":
 		return len(rest) == 3 && rest[1] == "info" && strings.HasSuffix(rest[2], "alternates")
 	}
-	return !slices.ContainsFunc(gitBooks(), func(own string) bool {
-		ok, _ := path.Match(own, rest[0])
-		return ok
-	})
+	return !isBook(rest[0])
 }
 
 // leads tells whether an entry of a submodule's or a work tree's repository names programs or another repository.
@@ -158,6 +157,40 @@ func firstOf(path, dir, program string) string {
 		}
 	}
 	return ""
+}
+
+// newRepository tells whether a change is a part of a repository that `git init` makes, in which nothing names a
+// program: hooks are samples, and its settings are those of aNewConfig. `cargo new` and `uv init` make such ones.
+func newRepository(c *confine.Change) bool {
+	at := strings.LastIndex(c.Path+"/", "/.git/")
+	repo := c.Path[:at] + "/.git"
+	if c.Kind != confine.Created || isDirectory(repo) {
+		return false
+	}
+	rest := strings.Split(strings.TrimPrefix(c.Path[len(repo):], "/"), "/")
+	switch name := path.Join(rest...); {
+	case c.Type == "dir":
+		return name == "" || name == "hooks" || name == "info" || isBook(rest[0])
+	case c.Type != "file":
+		return false
+	case name == "config":
+		text, err := readSmall(c.Layer)
+		return err == nil && aNewConfig.Match(text)
+	case rest[0] == "hooks":
+		return len(rest) == 2 && strings.HasSuffix(rest[1], ".sample")
+	}
+	return path.Join(rest...) == "info/exclude" || isBook(rest[0]) && !runByGit(c.Path, func(string) bool { return true })
+}
+
+// aNewConfig is the file of settings that git writes into a new repository.
+var aNewConfig = regexp.MustCompile(`^(\[(core|init|extensions)\]\n|\t(repositoryformatversion|filemode|bare|` +
+	`logallrefupdates|ignorecase|precomposeunicode|symlinks|defaultbranch|objectformat) = [a-zA-Z0-9]+\n)*$`)
+
+func isBook(entry string) bool {
+	return slices.ContainsFunc(gitBooks(), func(own string) bool {
+		ok, _ := path.Match(own, entry)
+		return ok
+	})
 }
 
 func isDirectory(name string) bool {

@@ -51,7 +51,7 @@ func TestJudgeBesideCode(t *testing.T) {
 		{"", "src/x", false, confine.Commit},
 		{"", ".env", false, confine.Drop},
 	} {
-		r := &Run{Bounds: &Bounds{Whole: tt.whole}}
+		r := &Run{Bounds: &Bounds{Whole: tt.whole}, State: t.TempDir()}
 		r.Bounds.Root = root
 		if tt.known != "" {
 			r.Bounds.Known = []string{filepath.Join(root, tt.known)}
@@ -69,7 +69,8 @@ func TestJudgeBesideCode(t *testing.T) {
 			return ""
 		}
 		c := confine.Change{Path: filepath.Join(root, tt.path), Kind: confine.Created}
-		if got := r.judge(c, map[string]string{}); got != tt.want {
+		r.begin()
+		if got := r.judge(c); got != tt.want {
 			t.Errorf("%s beside %q, whole %t: %v", tt.path, tt.known, tt.whole, got)
 		}
 	}
@@ -120,10 +121,11 @@ func TestJudgeBare(t *testing.T) {
 		r := &Run{Bounds: new(Bounds), Guards: func(string) string { return "" },
 			Ask: func(string, string) obstat.Decision { return obstat.Decision{Verdict: obstat.Allow} }}
 		r.Bounds.Root = root
+		r.begin()
 		for list, want := range map[string]confine.Verdict{tt.dropped: confine.Drop, tt.created: confine.Commit} {
 			for _, name := range strings.Fields(list) {
 				c := confine.Change{Path: filepath.Join(root, name), Layer: filepath.Join(layer, name), Kind: confine.Created}
-				if got := r.judge(c, map[string]string{}); got != want {
+				if got := r.judge(c); got != want {
 					t.Errorf("%s: %s: %v", tt.name, name, got)
 				}
 			}
@@ -214,7 +216,9 @@ func TestWorktree(t *testing.T) {
 		}
 		for _, verdict := range []obstat.Verdict{obstat.Allow, obstat.Deny} {
 			m := &maker{Place: &Place{Call: new(obstat.Call), Getenv: os.Getenv, Ask: func(string, string) obstat.Decision { return obstat.Decision{Verdict: verdict} }}, out: new(Bounds), root: root}
-			m.worktree()
+			if err := m.worktree(); err != nil {
+				t.Fatal(err)
+			}
 			if got := len(m.out.Profile.Read) > 0; got != (tt.want && verdict == obstat.Allow) {
 				t.Errorf("%s, %v: %t", tt.name, verdict, got)
 			}

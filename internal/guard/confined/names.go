@@ -41,6 +41,8 @@ type dirNames struct {
 	Dirs    []string `json:"d,omitempty"`
 	Refused []string `json:"r,omitempty"`
 	All     bool     `json:"a,omitempty"` // every name in it was refused
+	// Files are the others, in a directory that changes all the time.
+	Files []string `json:"f,omitempty"`
 }
 
 func newMemory(state, key string) *memory {
@@ -68,6 +70,22 @@ func (m *memory) save() {
 	_ = statedir.Replace(m.file, text)
 }
 
+// isLarge tells whether a directory had too many names when it was as it is now; large notes that.
+func (m *memory) isLarge(dir string) bool {
+	d, ok := m.Trees["large"][dir]
+	info, err := os.Lstat(dir)
+	return ok && err == nil && d.Time == info.ModTime().UnixNano()
+}
+
+func (m *memory) large(dir string) {
+	if info, err := os.Lstat(dir); err == nil {
+		if m.Trees["large"] == nil {
+			m.Trees["large"] = map[string]dirNames{}
+		}
+		m.Trees["large"][dir], m.fresh = dirNames{Time: info.ModTime().UnixNano()}, true
+	}
+}
+
 // A nameWalk is one walk through a tree.
 type nameWalk struct {
 	root   string
@@ -77,17 +95,19 @@ type nameWalk struct {
 	skip   func(dir string) bool
 	found  []string
 	asked  int
+	most   int  // names to ask about
 	missed bool // something was not remembered
+	busy   bool // the directory changes all the time
 }
 
 var errTooMany = errors.New("it has too many names to ask the policy about")
 
 // walk returns the names below root that match, down to a depth. A directory that matches is not
 // looked into; of one whose names all match, the directory is returned.
-func (m *memory) walk(root, face string, depth int, match func(string, bool) bool,
+func (m *memory) walk(root, face string, depth, most int, match func(string, bool) bool,
 	skip func(string) bool) ([]string, error) {
 	id := face + " " + root
-	w := &nameWalk{root: root, old: m.Trees[id], now: map[string]dirNames{}, match: match, skip: skip}
+	w := &nameWalk{root: root, most: most, busy: most == maxTop, old: m.Trees[id], now: map[string]dirNames{}, match: match, skip: skip}
 	if err := w.visit(root, depth); err != nil {
 		return nil, err
 	}
@@ -111,7 +131,7 @@ func (w *nameWalk) visit(dir string, depth int) error {
 	d, ok := w.old[rel]
 	if !ok || d.Time != now || now == 0 {
 		w.missed = true
-		if d, err = w.read(dir); err != nil {
+		if d, err = w.read(dir, d); err != nil {
 			return nil // nor does this
 		}
 		if d.Time = now; time.Since(time.Unix(0, now)) < time.Second {
@@ -119,7 +139,7 @@ func (w *nameWalk) visit(dir string, depth int) error {
 		}
 	}
 	w.now[rel] = d
-	if w.asked > maxNames {
+	if w.asked > w.most {
 		return errTooMany
 	}
 	if d.All && dir != w.root {
@@ -144,19 +164,30 @@ func (w *nameWalk) visit(dir string, depth int) error {
 	return nil
 }
 
-func (w *nameWalk) read(dir string) (out dirNames, err error) {
+// read asks about the names in a directory, was is how it was before.
+func (w *nameWalk) read(dir string, was dirNames) (out dirNames, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return out, err
 	}
+	known := map[string]bool{}
+	for _, name := range was.Files {
+		known[name] = true
+	}
 	for _, e := range entries {
-		w.asked++
 		at := filepath.Join(dir, e.Name())
+		if w.busy && e.Type().IsRegular() && known[e.Name()] { // a link might lead elsewhere by now
+			out.Files = append(out.Files, e.Name())
+			continue
+		}
+		w.asked++
 		switch {
 		case w.match(at, e.IsDir()):
 			out.Refused = append(out.Refused, e.Name())
 		case e.IsDir():
 			out.Dirs = append(out.Dirs, e.Name())
+		case w.busy && e.Type().IsRegular():
+			out.Files = append(out.Files, e.Name())
 		}
 	}
 	out.All = len(entries) > 1 && len(out.Refused) == len(entries) && w.match(filepath.Join(dir, neutral), false)
@@ -167,7 +198,7 @@ func (w *nameWalk) read(dir string) (out dirNames, err error) {
 // tracks them; those that it may not write are read-only.
 func (m *maker) names() error {
 	p := m.profile()
-	hidden, err := m.memo.walk(m.root, obstat.FaceRead, 64, func(name string, isDir bool) bool {
+	hidden, err := m.memo.walk(m.root, obstat.FaceRead, 64, maxNames, func(name string, isDir bool) bool {
 		d := m.Ask(obstat.FaceRead, name)
 		return refuses(&d)
 	}, isObjects)
@@ -180,34 +211,55 @@ func (m *maker) names() error {
 		m.gap("hide "+strings.Join(tracked, ", "),
 			"git tracks it, so that it is no secret of this machine, and `git show` prints it")
 	}
-	if p.Workspace.Mode != "" || slices.Contains(p.Write, m.root) {
-		kept, err := m.memo.walk(m.root, obstat.FaceWrite, 64, func(name string, isDir bool) bool {
-			return m.Guards(name) != "" || runByGit(name, isDirectory) || m.keeps(name)
-		}, isObjects)
-		if err != nil {
-			return unfit("the workspace %s: %v", m.root, err)
-		}
-		for _, name := range kept {
-			if at := strings.Index(name+"/", "/.git/"); at >= 0 && p.Workspace.Mode != confine.Overlay {
-				name = name[:at] + "/.git" // whole: new names in it count at once
-			}
-			if !slices.ContainsFunc(hidden, func(h string) bool { return paths.Inside(h, name) }) {
-				p.ReadOnly = append(p.ReadOnly, name)
-			}
+	if p.Workspace.Mode != "" || slices.Contains(p.Write, m.work) {
+		if err := m.keepNames(m.root); err != nil {
+			return err
 		}
 	}
+	if err := m.roots(); err != nil {
+		return err
+	}
+	if err := m.temp(); err != nil {
+		return err
+	}
 	m.memo.save()
-	m.out.Root, m.out.AtOnce = m.root, p.Workspace.Mode == confine.Through || slices.Contains(p.Write, m.root)
+	m.out.Root, m.out.AtOnce = m.root, p.Workspace.Mode == confine.Through || slices.Contains(p.Write, m.work)
+	if m.out.AtOnce {
+		m.out.Root = m.work
+	}
 	m.gap("hide names that others make in "+m.root+" during the run", "its names are looked at when the run begins")
 	if m.out.AtOnce {
 		if git := filepath.Join(m.root, ".git"); m.visible(git) {
 			p.ReadOnly = append(p.ReadOnly, git)
 		}
-		m.gap("keep code from making names in "+m.root+" that a rule protects, such as .env",
+		m.gap("keep code from making names in "+m.work+" that a rule protects, such as .env",
 			"it is written through; they are moved away when the command ends, not those that something in the "+
 				"background makes later")
 	}
-	return m.roots()
+	return nil
+}
+
+// keepNames makes the names below a directory read-only that code may not write.
+func (m *maker) keepNames(dir string) error {
+	p := m.profile()
+	kept, err := m.memo.walk(dir, obstat.FaceWrite, 64, maxNames, func(name string, isDir bool) bool {
+		if isDir && paths.Inside(name, m.work) && name != m.work {
+			return false // on the way to the workspace
+		}
+		return m.Guards(name) != "" || runByGit(name, isDirectory) || m.keeps(name)
+	}, isObjects)
+	if err != nil {
+		return unfit("the workspace %s: %v", dir, err)
+	}
+	for _, name := range kept {
+		if at := strings.Index(name+"/", "/.git/"); at >= 0 && p.Workspace.Mode != confine.Overlay {
+			name = name[:at] + "/.git" // whole: new names in it count at once
+		}
+		if !slices.ContainsFunc(p.Hidden, func(h string) bool { return paths.Inside(h, name) }) {
+			p.ReadOnly = append(p.ReadOnly, name)
+		}
+	}
+	return nil
 }
 
 // isObjects tells whether a directory is the store of a repository, whose names are digests.
@@ -217,8 +269,8 @@ func isObjects(dir string) bool {
 
 // keeps tells whether the policy refuses to write a name.
 func (m *maker) keeps(name string) bool {
-	d := m.Ask(obstat.FaceWrite, name)
-	return refusesName(&d, &m.base)
+	_, refused := m.out.refusesChange(m.Ask, obstat.FaceWrite, name, &m.base)
+	return refused
 }
 
 // untracked parts names into those that are this machine's own and those of which git's last commit has the same
@@ -302,32 +354,7 @@ func (m *maker) roots() error {
 			return err
 		}
 	}
-	m.worktree()
-	return nil
-}
-
-// worktree lets a linked worktree, or a submodule, read the repository that it belongs to: its file
-// `.git` says `gitdir: /p/.git/worktrees/x`. An agent may have written that file, so that it counts
-// only where the repository says the same: `/p/.git/worktrees/x/gitdir` leads back.
-func (m *maker) worktree() {
-	text, err := os.ReadFile(filepath.Join(m.root, ".git"))
-	dir, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
-	if err != nil || !ok {
-		return
-	}
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(m.root, dir)
-	}
-	dir = realOf(dir)
-	at := strings.LastIndex(dir, "/.git/")
-	if at < 0 || !m.leadsBack(dir) {
-		return
-	}
-	git := dir[:at] + "/.git"
-	if d := m.Ask(obstat.FaceRead, filepath.Join(git, neutral)); refuses(&d) {
-		return
-	}
-	m.profile().Read = append(m.profile().Read, git)
+	return m.worktree()
 }
 
 // leadsBack tells whether a directory of a repository, of a worktree or of a submodule, names the workspace as its own.

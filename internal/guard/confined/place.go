@@ -1,6 +1,7 @@
 package confined
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -60,6 +61,10 @@ type Bounds struct {
 	Scratch []string `json:"scratch,omitempty"`
 	// During: a person is asked about files that the command opens and that are kept from it, while it waits.
 	During bool `json:"during,omitempty"`
+	// Work is the workspace of the call, where the Profile's is the repository around it, and Git the directory of
+	// a repository that lies outside Work and belongs to it.
+	Work string `json:"work,omitempty"`
+	Git  string `json:"git,omitempty"`
 	// Registries tells where the hosts of registries were found.
 	Registries []Found `json:"registries,omitempty"`
 }
@@ -156,7 +161,8 @@ func (m *maker) holdable() error {
 type maker struct {
 	*Place
 	out   *Bounds
-	root  string // the workspace that the call works in
+	work  string // the workspace that the call works in
+	root  string // that, or the repository around it
 	memo  *memory
 	base  obstat.Decision // about writing some file in the workspace
 	books bool            // git changes its own files
@@ -208,8 +214,11 @@ func (m *maker) workspace() error {
 			return unfit("the workspace %s holds the %s", m.root, what)
 		}
 	}
+	m.work = m.root
+	m.out.Work = m.work
+	m.repository()
 	p := m.profile()
-	probe := filepath.Join(m.root, neutral)
+	probe := filepath.Join(m.work, neutral)
 	if d := m.Ask(obstat.FaceRead, probe); refuses(&d) {
 		return &Unfit{Why: "the policy keeps code from reading the workspace: " + d.Reason(), Rule: d.Rule}
 	}
@@ -217,7 +226,10 @@ func (m *maker) workspace() error {
 	m.out.Stays, m.out.Moves = m.stays(), slices.ContainsFunc(m.Analysis.Commands, moves)
 	p.Workspace = confine.Workspace{Root: m.root, Mode: confine.Overlay, State: filepath.Join(m.State, "layers")}
 	if m.out.Stays || !m.Machine.Overlay || m.Machine.Level != confine.LevelFull {
-		p.Workspace.Mode, p.Workspace.State = confine.Through, ""
+		p.Workspace = confine.Workspace{Root: m.work, Mode: confine.Through}
+	} else if err := confine.Layered(m.root); err != nil {
+		p.Workspace = confine.Workspace{Root: m.work, Mode: confine.Through}
+		m.gap("judge changes of "+m.work+" before they count", err.Error())
 	}
 	d := m.Ask(obstat.FaceWrite, probe)
 	if m.base = d; refuses(&d) && !isDefault(&d) {
@@ -226,13 +238,13 @@ func (m *maker) workspace() error {
 	}
 	if del := m.Ask(obstat.FaceDelete, probe); refuses(&del) && !isDefault(&del) && p.Workspace.Mode == confine.Through {
 		p.Workspace = confine.Workspace{}
-		p.Write = append(p.Write, m.root)
+		p.Write = append(p.Write, m.work)
 		for _, name := range books() {
-			if dir := filepath.Join(m.root, name); m.visible(dir) {
+			if dir := filepath.Join(m.work, name); m.visible(dir) {
 				p.Delete = append(p.Delete, dir)
 			}
 		}
-		m.gap("remove files in "+m.root, "refused throughout, also where a command made them itself: "+del.Reason())
+		m.gap("remove files in "+m.work, "refused throughout, also where a command made them itself: "+del.Reason())
 	}
 	return nil
 }
@@ -335,8 +347,8 @@ func (m *maker) free() error {
 	if m.out.AtOnce {
 		return unfit("git changes the repository beside code that stays, which changes the workspace at once")
 	}
-	git := filepath.Join(m.root, ".git")
-	kept, err := m.memo.walk(git, "git", 64, func(name string, _ bool) bool {
+	git := cmp.Or(m.out.Git, filepath.Join(m.root, ".git"))
+	kept, err := m.memo.walk(git, "git", 64, maxNames, func(name string, _ bool) bool {
 		if m.out.Whole {
 			return name == filepath.Join(git, "hooks")
 		}

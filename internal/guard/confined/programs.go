@@ -44,7 +44,7 @@ func (m *maker) programs() error {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		found, err := m.memo.walk(realOf(dir), "run", 1, func(name string, isDir bool) bool {
+		found, err := m.memo.walk(realOf(dir), "run", 1, maxNames, func(name string, isDir bool) bool {
 			count++
 			return !isDir && count <= maxPrograms && runnable(filepath.Base(name)) && refused(filepath.Base(name))
 		}, nil)
@@ -127,6 +127,9 @@ func (m *maker) environment() {
 	p := m.profile()
 	p.Env.Keep = Keep(m.Environ, p.Sockets)
 	p.Env.Set = map[string]string{"OBSTAT_CONFINED": "1"}
+	if m.root != m.work {
+		p.Env.Set["GIT_DISCOVERY_ACROSS_FILESYSTEM"] = "1" // the workspace may be a mount of its own
+	}
 }
 
 // Keep returns the names of the variables that a confined command gets: those that neither look like

@@ -41,9 +41,12 @@ type Run struct {
 	Command string
 	Dir     string
 	Bounds  *Bounds
-	// Ask and Guards are those of the policy in force now, which judges the changes.
+	// Ask, Runs and Guards are those of the policy in force now, which judges the changes. Runs may be nil.
 	Ask    func(face, target string) obstat.Decision
+	Runs   func(command string) obstat.Decision
 	Guards func(path string) string
+	// Offer returns the rule that would allow a thing, in the words of the policy's own file; nil offers none.
+	Offer func(face, target string) string
 	// Session is the directory of the runs that reach each other.
 	Session string
 	State   string
@@ -51,11 +54,25 @@ type Run struct {
 	Environ []string
 	// During asks a person about a file while the command waits; nil asks nobody.
 	During func(path string) bool
+	// Signals are passed on to the command.
+	Signals <-chan os.Signal
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	bases map[string]obstat.Decision // see base
+	bases  map[string]obstat.Decision // see base
+	made   *made
+	own    map[string]bool // files of earlier runs that this one has changed
+	where  string          // the file that the directory is handed back by, inside
+	judged map[string]judgement
+	lost   map[string]bool // deletions that do not come about
+}
+
+// A judgement is why a change does not count.
+type judgement struct {
+	why string
+	// quiet: nothing is lost by it, and the command can go on as if it had been done.
+	quiet bool
 }
 
 // A Refused is a thing that the command did not get, and the words for it.
@@ -65,11 +82,13 @@ type Refused struct {
 	Why  string `json:"why"`
 	// Seems: only a notification was seen before the fact.
 	Seems bool `json:"seems,omitempty"`
+	// Offer is the rule by which a person would allow it.
+	Offer string `json:"offer,omitempty"`
 }
 
 // String is one line for the model: `connect to example.org was refused: no rule is about it`.
 func (r *Refused) String() string {
-	verb := map[string]string{"connect": "to connect to "}[r.Kind]
+	verb := map[string]string{"connect": "to connect to ", "publish": "to publish port "}[r.Kind]
 	if verb == "" {
 		verb = "to " + r.Kind + " "
 	}
@@ -77,13 +96,25 @@ func (r *Refused) String() string {
 	if r.Seems {
 		how = " seems to have been refused: "
 	}
-	return verb + r.What + how + r.Why
+	text := verb + r.What + how + r.Why
+	if r.Offer != "" {
+		text += "; `" + r.Offer + "` would allow it"
+	}
+	return text
 }
 
 // An Ended is how a confined command ended.
 type Ended struct {
 	confine.Result
 	Told []Refused `json:"told,omitempty"`
+	// More is the number of refusals that are not told one by one.
+	More int `json:"more,omitempty"`
+	// Lost is the number of changes that the command has made and that do not count.
+	Lost int `json:"lost,omitempty"`
+	// Stayed is the number of files in temporary directories that the command has deleted and that are still there.
+	Stayed int `json:"stayed,omitempty"`
+	// Kept says which names the command could not see or change, for one that has failed.
+	Kept []string `json:"kept,omitempty"`
 }
 
 // Do runs the command. An error is about the confinement, and the command did not run.
@@ -100,19 +131,19 @@ func (r *Run) Do(ctx context.Context) (*Ended, error) {
 	if err := os.MkdirAll(r.Session, 0o700); err != nil {
 		return nil, err
 	}
-	where := ".obstat-" + filepath.Base(r.Session) + "-" + r.Ticket
+	r.where = "/tmp/.obstat-" + filepath.Base(r.Session) + "-" + r.Ticket
 	text := r.Command
 	if r.Ticket != "" {
-		text = "trap 'pwd -P >/tmp/" + where + " 2>/dev/null' EXIT\n" + text
+		text = "trap 'pwd -P >" + r.where + " 2>/dev/null' EXIT\n" + text
 	}
 	c := confine.Command{Args: []string{shell, "-c", text}, Dir: r.Dir, Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr,
-		Environ: r.Environ, Session: r.Session, Keep: r.Bounds.Stays}
-	judged := map[string]string{}
+		Environ: r.Environ, Session: r.Session, Keep: r.Bounds.Stays, Signals: r.Signals}
+	r.begin()
 	if p.Workspace.Mode == confine.Overlay {
 		if err := os.MkdirAll(p.Workspace.State, 0o700); err != nil {
 			return nil, err
 		}
-		c.Judge = func(ch confine.Change) confine.Verdict { return r.judge(ch, judged) }
+		c.Judge = r.judge
 	}
 	if r.During != nil && !c.Keep {
 		c.Ask = func(o confine.Opening) bool { return r.During(o.Path) }
@@ -122,12 +153,27 @@ func (r *Run) Do(ctx context.Context) (*Ended, error) {
 	if err != nil && res.Level == "" {
 		return nil, err
 	}
-	r.handBack(filepath.Join(r.Session, "tmp", where))
-	told := r.refusals(&res, judged)
-	if r.Bounds.AtOnce {
-		told = append(told, r.late(began)...)
+	r.made.note(res.Changes, r.own)
+	if !slices.Contains(p.Workspace.More, "/tmp") {
+		file := filepath.Join(r.Session, strings.TrimPrefix(r.where, "/"))
+		r.handBack(file)
+		os.Remove(file)
 	}
-	return &Ended{Result: res, Told: told}, err
+	end := &Ended{Result: res}
+	r.refusals(end)
+	if r.Bounds.AtOnce {
+		end.Told = append(end.Told, r.late(began)...)
+	}
+	if end.Exit != 0 {
+		end.Kept = r.keptNames()
+	}
+	return end, err
+}
+
+// begin makes room for the judgements of a run.
+func (r *Run) begin() {
+	r.judged, r.own, r.lost = map[string]judgement{}, map[string]bool{}, map[string]bool{}
+	r.made = madeIn(r.State, r.Bounds.Root)
 }
 
 func shellOf() (string, error) {
@@ -163,9 +209,8 @@ func (r *Run) make() error {
 // may have been written there.
 func (r *Run) handBack(file string) {
 	text, err := readSmall(file)
-	os.Remove(file)
 	dir := strings.TrimSuffix(string(text), "\n")
-	root := r.Bounds.Root
+	root := cmp.Or(r.Bounds.Work, r.Bounds.Root)
 	if err != nil || r.Ticket == "" || root == "" || strings.ContainsAny(dir, "\x00\n") {
 		return
 	}
@@ -187,36 +232,90 @@ func readSmall(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// judge asks the policy about a change of the workspace.
-func (r *Run) judge(c confine.Change, judged map[string]string) confine.Verdict {
+// judge asks the policy about a change.
+func (r *Run) judge(c confine.Change) confine.Verdict {
 	if r.isScratch(c.Path) {
-		return confine.Drop
+		return r.drop(&c, "", true)
+	}
+	if c.Path == r.where {
+		r.handBack(c.Layer)
+		return r.drop(&c, "", true)
 	}
 	known := r.known(&c)
 	if known && r.Bounds.Whole {
 		return confine.Commit
 	}
-	why := r.kept(c.Path)
-	if c.Kind != confine.Deleted && completesBare(c.Path, c.Layer) {
-		why = "git would take " + filepath.Dir(c.Path) + " for a repository, and run the programs that its config names"
+	if why := r.keeps(&c); why != "" {
+		return r.drop(&c, why, false)
 	}
-	if why != "" {
-		judged[c.Path] = why
-		return confine.Drop
-	}
-	if known {
+	r.own[c.Path] = c.Kind == confine.Changed && r.made.has(c.Path)
+	if known || c.Moved != "" && r.mayMove(&c) {
 		return confine.Commit
 	}
-	face := obstat.FaceWrite
 	if c.Kind == confine.Deleted {
-		face = obstat.FaceDelete
+		return r.judgeDeletion(&c)
 	}
-	d, base := r.Ask(face, c.Path), r.base(face)
-	if !refusesName(&d, &base) || face == obstat.FaceDelete && r.remade(c.Path, &d) {
+	base := r.base(obstat.FaceWrite)
+	if d, refused := r.Bounds.refusesChange(r.Ask, obstat.FaceWrite, c.Path, &base); refused {
+		return r.drop(&c, d.Reason(), false)
+	}
+	return confine.Commit
+}
+
+func (r *Run) drop(c *confine.Change, why string, quiet bool) confine.Verdict {
+	r.judged[c.Path] = judgement{why, quiet}
+	if c.Kind == confine.Deleted {
+		for dir := filepath.Dir(c.Path); dir != "/"; dir = filepath.Dir(dir) {
+			r.lost[dir] = true
+		}
+	}
+	return confine.Drop
+}
+
+// judgeDeletion asks the policy about a deletion. A directory goes with its files, which were judged before it, and
+// files that confined runs have made may go again.
+func (r *Run) judgeDeletion(c *confine.Change) confine.Verdict {
+	base := r.base(obstat.FaceDelete)
+	d, refused := r.Bounds.refusesChange(r.Ask, obstat.FaceDelete, c.Path, &base)
+	switch {
+	case !refused, r.remade(c.Path, &d):
+		return confine.Commit
+	case d.Verdict != obstat.Deny && (c.Type == "dir" && !r.lost[c.Path] || r.made.has(c.Path)):
 		return confine.Commit
 	}
-	judged[c.Path] = d.Reason()
-	return confine.Drop
+	return r.drop(c, d.Reason(), r.inTemp(c.Path))
+}
+
+// inTemp tells whether a path lies in a temporary directory of the machine.
+func (r *Run) inTemp(path string) bool {
+	return path != r.Bounds.Git && slices.ContainsFunc(r.Bounds.Profile.Workspace.More, func(dir string) bool {
+		return dir != r.Bounds.Git && paths.Inside(dir, path)
+	})
+}
+
+// mayMove puts a file that goes on under another name to the policy as the command that moves it.
+func (r *Run) mayMove(c *confine.Change) bool {
+	from, to := c.Moved, c.Path
+	if c.Kind == confine.Deleted {
+		from, to = c.Path, c.Moved
+	}
+	if r.Runs == nil {
+		return false
+	}
+	d := r.Runs("mv -- " + quote(from) + " " + quote(to))
+	return d.Verdict == obstat.Allow
+}
+
+// keeps says why no confined command makes a change, whatever the policy says; "" where one may.
+func (r *Run) keeps(c *confine.Change) string {
+	why := r.kept(c.Path)
+	if why != "" && r.Guards(c.Path) == "" && newRepository(c) {
+		return ""
+	}
+	if why == "" && c.Kind != confine.Deleted && completesBare(c.Path, c.Layer) {
+		return "git would take " + filepath.Dir(c.Path) + " for a repository, and run the programs that its config names"
+	}
+	return why
 }
 
 // isScratch tells whether changes of a path are meant to be dropped.
@@ -231,7 +330,7 @@ func (r *Run) base(face string) obstat.Decision {
 		if r.bases == nil {
 			r.bases = map[string]obstat.Decision{}
 		}
-		d = r.Ask(face, filepath.Join(r.Bounds.Root, neutral))
+		d = r.Ask(face, filepath.Join(cmp.Or(r.Bounds.Work, r.Bounds.Root), neutral))
 		r.bases[face] = d
 	}
 	return d
@@ -271,7 +370,7 @@ func because(d *obstat.Decision, otherwise string) string {
 // remade tells whether a path that was deleted lies in a directory that programs make again, and the
 // rule is about deleting as such.
 func (r *Run) remade(path string, d *obstat.Decision) bool {
-	rel := strings.TrimPrefix(path, r.Bounds.Root+"/")
+	rel := strings.TrimPrefix(path, cmp.Or(r.Bounds.Work, r.Bounds.Root)+"/")
 	if !slices.ContainsFunc(strings.Split(rel, "/"), func(part string) bool { return slices.Contains(books(), part) }) {
 		return false
 	}
@@ -283,55 +382,125 @@ func (r *Run) remade(path string, d *obstat.Decision) bool {
 const maxTold = 20
 
 // refusals says in words what the command did not get, each with the rule that is about it.
-func (r *Run) refusals(res *confine.Result, judged map[string]string) (out []Refused) {
+func (r *Run) refusals(end *Ended) {
 	seen := map[string]bool{}
-	add := func(f Refused) {
-		if key := f.Kind + f.What; !seen[key] && len(out) < maxTold {
-			seen[key] = true
-			out = append(out, f)
+	add := func(f Refused, face, target string) {
+		key := f.Kind + f.What
+		if seen[key] {
+			return
 		}
-	}
-	for _, f := range res.Refused {
-		switch f.Kind {
-		case "name", "connect":
-			host, _, _ := strings.Cut(f.Name, ":")
-			d := r.Ask(obstat.FaceConnect, "https://"+strings.TrimSuffix(host, ".")+"/")
-			add(Refused{"connect", f.Name, because(&d, f.Why), !f.Exact})
-		default:
-			face := map[bool]string{true: obstat.FaceWrite, false: obstat.FaceRead}[f.Kind == "write"]
-			d := r.Ask(face, f.Name)
-			why := because(&d, f.Why)
-			if face == obstat.FaceWrite {
-				why = cmp.Or(r.kept(f.Name), why)
-			}
-			add(Refused{face, f.Name, why, !f.Exact})
+		if seen[key] = true; len(end.Told) == maxTold {
+			end.More++
+			return
 		}
+		if r.Offer != nil && face != "" {
+			f.Offer = r.Offer(face, target)
+		}
+		end.Told = append(end.Told, f)
 	}
-	for _, c := range res.Changes {
-		if c.Outcome == confine.Committed || c.Kind == confine.Touched || c.Outcome == "" || r.isScratch(c.Path) {
+	for _, c := range end.Changes {
+		if c.Outcome == confine.Committed || c.Kind == confine.Touched || c.Outcome == "" {
 			continue
 		}
-		kind := obstat.FaceWrite
-		if c.Kind == confine.Deleted {
-			kind = obstat.FaceDelete
+		switch j := r.judged[c.Path]; {
+		case j.quiet && j.why != "":
+			end.Stayed++
+		case j.quiet || c.Type == "socket":
+		default:
+			end.Lost++
+			f, offer := r.refusedChange(&c, j.why)
+			add(f, offer, c.Path)
 		}
-		why := judged[c.Path]
-		if why == "" {
-			if why = r.kept(c.Path); why == "" {
-				d := r.Ask(kind, c.Path)
-				why = because(&d, c.Why)
-			}
-		}
-		if c.Outcome == confine.Conflict {
-			why = "the workspace's own file was changed meanwhile: " + c.Why
-		}
-		add(Refused{Kind: kind, What: c.Path, Why: why})
 	}
-	for _, name := range res.Appeared {
+	for _, f := range end.Refused {
+		if f.Kind == "name" || f.Kind == "connect" {
+			host, _, _ := strings.Cut(f.Name, ":")
+			target := "https://" + strings.TrimSuffix(host, ".") + "/"
+			d := r.Ask(obstat.FaceConnect, target)
+			add(Refused{Kind: "connect", What: f.Name, Why: because(&d, f.Why), Seems: !f.Exact}, obstat.FaceConnect, target)
+			continue
+		}
+		face := map[bool]string{true: obstat.FaceWrite, false: obstat.FaceRead}[f.Kind == "write"]
+		if f.Kind == "publish" {
+			add(Refused{Kind: f.Kind, What: f.Name, Why: f.Why}, "", "")
+			continue
+		}
+		d := r.Ask(face, f.Name)
+		why := because(&d, f.Why)
+		if face == obstat.FaceWrite {
+			why = cmp.Or(r.kept(f.Name), why)
+		}
+		add(Refused{Kind: face, What: f.Name, Why: why, Seems: !f.Exact}, face, f.Name)
+	}
+	for _, name := range end.Appeared {
 		add(Refused{Kind: obstat.FaceWrite, What: name,
-			Why: "it appeared during the run, where the workspace is written through"})
+			Why: "it appeared during the run, where the workspace is written through"}, "", "")
+	}
+}
+
+// refusedChange says why a change does not count, and by which face a rule could allow it, "" for none.
+func (r *Run) refusedChange(c *confine.Change, why string) (Refused, string) {
+	kind := obstat.FaceWrite
+	if c.Kind == confine.Deleted {
+		kind = obstat.FaceDelete
+	}
+	f := Refused{Kind: kind, What: c.Path, Why: why}
+	if c.Outcome == confine.Conflict {
+		f.Why = c.Why + ", and stays as it is there"
+		return f, ""
+	}
+	if kept := r.kept(c.Path); kept != "" {
+		f.Why = kept
+		return f, ""
+	}
+	if why == "" {
+		d := r.Ask(kind, c.Path)
+		f.Why = because(&d, c.Why)
+	}
+	return f, kind
+}
+
+// maxKept bounds the names, and the sentences about them, that are told to a command that has failed.
+const maxKept = 6
+
+// keptNames says which names of the workspace the command did not see or could not change, a sentence a reason: the
+// kernel has told it no more than that there is no such file, or that the file system is read-only.
+func (r *Run) keptNames() (out []string) {
+	p := &r.Bounds.Profile
+	names := map[string][]string{}
+	var order []string
+	add := func(does, name, why string) {
+		key := does + "\x00" + why
+		if names[key] == nil {
+			order = append(order, key)
+		}
+		names[key] = append(names[key], strings.TrimPrefix(name, p.Workspace.Root+"/"))
+	}
+	for _, name := range p.Hidden {
+		if paths.Inside(p.Workspace.Root, name) {
+			d := r.Ask(obstat.FaceRead, name)
+			add("did not see ", name, because(&d, "the policy says so"))
+		}
+	}
+	for _, name := range p.ReadOnly {
+		if _, own := r.Bounds.own(name); own && paths.Inside(p.Workspace.Root, name) {
+			d := r.Ask(obstat.FaceWrite, name)
+			add("could not change ", name, cmp.Or(r.kept(name), because(&d, "the policy says so")))
+		}
+	}
+	for _, key := range order[:min(len(order), maxKept)] {
+		does, why, _ := strings.Cut(key, "\x00")
+		out = append(out, does+listed(names[key])+": "+why)
 	}
 	return out
+}
+
+// listed joins the first of many names.
+func listed(names []string) string {
+	if n := len(names) - maxKept; n > 0 {
+		return strings.Join(names[:maxKept], ", ") + fmt.Sprintf(" and %d more", n)
+	}
+	return strings.Join(names, ", ")
 }
 
 // SessionOf names the session of a call: those of two agents are different.

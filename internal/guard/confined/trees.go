@@ -44,7 +44,7 @@ func (m *maker) system() error {
 	}
 	for _, dir := range []string{"/etc", "/usr/local/etc"} {
 		// Not remembered: a file's mode changes without its directory's time.
-		found, err := newMemory("", "").walk(dir, "root", 8, func(name string, isDir bool) bool {
+		found, err := newMemory("", "").walk(dir, "root", 8, maxNames, func(name string, isDir bool) bool {
 			return !isLink(name) && !open(name, isDir)
 		}, nil)
 		if err != nil {
@@ -245,7 +245,7 @@ func (m *maker) extra() error {
 func (m *maker) look(dir, face string, depth int) error {
 	p := m.profile()
 	base := m.Ask(face, filepath.Join(dir, neutral))
-	found, err := m.memo.walk(dir, face, depth, func(name string, isDir bool) bool {
+	found, err := m.memo.walk(dir, face, depth, maxNames, func(name string, isDir bool) bool {
 		if face == obstat.FaceWrite && m.Guards(name) != "" {
 			return true
 		}
