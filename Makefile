@@ -18,6 +18,7 @@
 # make record-codex  asks the real codex again about generated rules and commands
 # make record-gemini asks the policy engine of the real Gemini CLI again, in the package's directory GEMINI
 # make bench-records RECORDS of decisions in SQLite and PostgreSQL, and how long the pages of the console take then
+# make test-ordinary  commands of a working day in projects of many languages, bare and confined; ORDINARY is where
 # make test-agents   the real agents from npm, with obstat's hook and a scripted model
 
 GO       ?= go
@@ -48,7 +49,7 @@ SEED     ?= 1
 PROPERTIES := $(shell grep -rl --include='*_test.go' '^	"pgregory.net/rapid"' *.go [a-z]*/ | grep -v '^lab/\|^packaging/' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 # Modules of their own, so that what they need stays out of the main one's way.
-MODULES  := adkplugin chorusdiscord lab/agents packaging
+MODULES  := adkplugin chorusdiscord lab/agents lab/ordinary packaging
 
 # Packages in other languages: each has test.sh, where FULL=1 runs everything, and pack.sh VERSION DIR.
 SDKS     := $(patsubst %/test.sh,%,$(wildcard sdk/*/test.sh))
@@ -57,7 +58,7 @@ SDKS     := $(patsubst %/test.sh,%,$(wildcard sdk/*/test.sh))
 CROSS    := darwin/arm64 windows/amd64 linux/386
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build dist sdk test-sdk test cross race fuzz bench run demo crash lint setup servers venv test-agents test-drafts test-long test-diff test-effects test-attacks mutate node record-codex record-gemini pictures
+.PHONY: all build dist sdk test-sdk test cross race fuzz bench run demo crash lint setup servers venv test-ordinary test-agents test-drafts test-long test-diff test-effects test-attacks mutate node record-codex record-gemini pictures
 
 all: test
 
@@ -174,6 +175,13 @@ test-long:
 	go test ./dialect/all -long -timeout 1h
 	go test ./internal/study/convert -limit 12000 -timeout 1h
 	go test ./internal/study/suggest -records 2400 -timeout 1h
+
+# Needs the registries of npm and Python; make test runs the projects that need nothing.
+ORDINARY ?= $(HOME)/.cache/obstat-ordinary
+test-ordinary: node venv
+	npm install --silent --no-audit --no-fund --prefix $(ORDINARY)/tools pnpm@9 yarn@1
+	test -x $(ORDINARY)/tools/venv/bin/uv || { python3 -m venv $(ORDINARY)/tools/venv && $(ORDINARY)/tools/venv/bin/pip install -q uv poetry; }
+	$(GO) run -C lab/ordinary . -dir $(ORDINARY)/lab -tools $(ORDINARY)/tools -v
 
 # Needs npm and its registry once; the agents then run without a network.
 test-agents: setup node

@@ -321,9 +321,9 @@ func (m *maker) visible(path string) bool {
 // change adds a known change of files.
 func (m *maker) change(e *effect.Effect) {
 	p := m.profile()
+	m.books = m.books || e.Program == "git" // with the files that it names, it changes its own
 	switch {
 	case e.Unnamed && e.Tags.Has(effect.Books):
-		m.books = m.books || e.Program == "git"
 	case e.Path == "" || e.Glob || paths.Inside("/dev", e.Path):
 	case paths.Inside(m.root, e.Path) || paths.Inside(m.root, e.Real):
 		m.out.Known = append(m.out.Known, e.Path)

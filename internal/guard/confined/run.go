@@ -248,7 +248,7 @@ func (r *Run) judge(c confine.Change) confine.Verdict {
 	if why := r.keeps(&c); why != "" {
 		return r.drop(&c, why, false)
 	}
-	r.own[c.Path] = c.Kind == confine.Changed && r.made.has(c.Path)
+	r.own[c.Path] = c.Kind != confine.Created && r.made.has(c.Path)
 	if known || c.Moved != "" && r.mayMove(&c) {
 		return confine.Commit
 	}
