@@ -32,6 +32,7 @@ type memory struct {
 	file  string // "" forgets
 	Trees map[string]map[string]dirNames
 	fresh bool
+	asked int // about names, in this run
 }
 
 // dirNames is a directory as it was read: its time, the directories in it and the names that were
@@ -70,19 +71,40 @@ func (m *memory) save() {
 	_ = statedir.Replace(m.file, text)
 }
 
-// isLarge tells whether a directory had too many names when it was as it is now; large notes that.
+// isLarge tells whether a directory has had too many names; large notes that.
 func (m *memory) isLarge(dir string) bool {
-	d, ok := m.Trees["large"][dir]
-	info, err := os.Lstat(dir)
-	return ok && err == nil && d.Time == info.ModTime().UnixNano()
+	_, ok := m.Trees["large"][dir]
+	return ok
 }
 
 func (m *memory) large(dir string) {
-	if info, err := os.Lstat(dir); err == nil {
-		if m.Trees["large"] == nil {
-			m.Trees["large"] = map[string]dirNames{}
+	if m.Trees["large"] == nil {
+		m.Trees["large"] = map[string]dirNames{}
+	}
+	m.Trees["large"][dir], m.fresh = dirNames{}, true
+}
+
+// forget drops the answers about entries of a directory that are gone.
+func (m *memory) forget(dir string, entries []os.DirEntry) {
+	has := map[string]bool{}
+	for _, e := range entries {
+		has[e.Name()] = true
+	}
+	gone := func(name string) bool {
+		rest, below := strings.CutPrefix(name, dir+"/")
+		first, _, _ := strings.Cut(rest, "/")
+		return below && !has[first]
+	}
+	for id := range m.Trees {
+		if _, root, _ := strings.Cut(id, " "); gone(root) {
+			delete(m.Trees, id)
+			m.fresh = true
 		}
-		m.Trees["large"][dir], m.fresh = dirNames{Time: info.ModTime().UnixNano()}, true
+	}
+	for name := range m.Trees["large"] {
+		if gone(name) {
+			delete(m.Trees["large"], name)
+		}
 	}
 }
 
@@ -108,7 +130,8 @@ func (m *memory) walk(root, face string, depth, most int, match func(string, boo
 	skip func(string) bool) ([]string, error) {
 	id := face + " " + root
 	w := &nameWalk{root: root, most: most, busy: most == maxTop, old: m.Trees[id], now: map[string]dirNames{}, match: match, skip: skip}
-	if err := w.visit(root, depth); err != nil {
+	err := w.visit(root, depth)
+	if m.asked += w.asked; err != nil {
 		return nil, err
 	}
 	if w.missed || len(w.now) != len(w.old) {

@@ -10,10 +10,14 @@ import (
 	"github.com/obstat/obstat/paths"
 )
 
-// maxTemp bounds the names below an entry of a temporary directory that are asked about; one with more is hidden.
 const (
-	maxTemp = 2_000
-	maxTop  = 20_000 // entries of the directory itself
+	// maxTemp bounds the names below an entry of a temporary directory; one with more is hidden.
+	maxTemp = 200
+	// maxAsked bounds the names below all entries that are asked about in one run: others write there all the time.
+	// Those that are left are hidden, and asked about in the next runs.
+	maxAsked = 400
+	// maxTop bounds the entries of the directory itself.
+	maxTop = 20_000
 )
 
 // temp shows the machine's own temporary directories in layers, where the policy lets code write there: a file
@@ -72,6 +76,8 @@ func (m *maker) lookAtTemp(dir string) error {
 	if err != nil {
 		return err
 	}
+	m.memo.forget(dir, entries)
+	m.memo.asked = 0
 	for _, e := range entries {
 		at := filepath.Join(dir, e.Name())
 		if !e.IsDir() || slices.Contains(found, at) || paths.Inside(at, m.root) || m.skip(at) {
@@ -81,10 +87,13 @@ func (m *maker) lookAtTemp(dir string) error {
 			p.Hidden = append(p.Hidden, at)
 			continue
 		}
-		inside, err := m.memo.walk(at, obstat.FaceRead, 64, maxTemp, refused, m.skip)
+		left := maxAsked - m.memo.asked
+		inside, err := m.memo.walk(at, obstat.FaceRead, 64, min(maxTemp, left), refused, m.skip)
 		if err != nil {
 			inside = []string{at}
-			m.memo.large(at)
+			if left > maxTemp {
+				m.memo.large(at)
+			}
 		}
 		p.Hidden = append(p.Hidden, inside...)
 	}
