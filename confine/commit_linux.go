@@ -188,9 +188,16 @@ func insideWhole(c Change, whole map[string]bool) bool {
 	return false
 }
 
+// sameDevice reports whether files can be renamed from one directory to another: both lie on one mount. Two mounts
+// of the same file system, as a bind mount makes them, do not let that.
 func sameDevice(a, b string) bool {
-	var x, y unix.Stat_t
-	return unix.Stat(a, &x) == nil && unix.Stat(b, &y) == nil && x.Dev == y.Dev
+	var x, y unix.Statx_t
+	for name, stat := range map[string]*unix.Statx_t{a: &x, b: &y} {
+		if unix.Statx(unix.AT_FDCWD, name, 0, unix.STATX_MNT_ID, stat) != nil || stat.Mask&unix.STATX_MNT_ID == 0 {
+			return false
+		}
+	}
+	return x.Mnt_id == y.Mnt_id
 }
 
 // writeJournal makes the journal appear whole or not at all.

@@ -102,8 +102,9 @@ func (b *Bounds) refusesChange(ask func(face, target string) obstat.Decision, fa
 	case refusesName(&d, base):
 		return d, true
 	case subject != path:
-		real := ask(face, path)
-		return real, real.Verdict == obstat.Deny
+		// A rule about all that lies outside the workspace is not about its repository, any other one is.
+		real, beside := ask(face, path), ask(face, filepath.Join(filepath.Dir(b.Git), neutral))
+		return real, refusesName(&real, base) && (real.Verdict == obstat.Deny || !sameRule(&real, &beside))
 	}
 	return d, false
 }

@@ -1,0 +1,75 @@
+package confine
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestOtherFileSystems has the workspace on a file system other than that of the layers: changes are copied there, and
+// nothing is left.
+func TestOtherFileSystems(t *testing.T) {
+	p := newPlace(t)
+	mountTemp(t, p.base+"/tmpfs", "size=8m")
+	stacked := p.base + "/stacked"
+	for _, name := range []string{"lower/a.txt", "upper/b.txt", "work/x", "/../stacked/x"} {
+		p.write(p.base+"/layers/"+name, "one\n")
+	}
+	options := "lowerdir=" + p.base + "/layers/lower,upperdir=" + p.base + "/layers/upper,workdir=" + p.base + "/layers/work"
+	if err := unix.Mount("overlay", stacked, "overlay", 0, options); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(stacked, unix.MNT_DETACH) })
+	bound := p.base + "/bound"
+	p.write(p.base+"/source/a.txt", "one\n")
+	p.write(bound+"/x", "")
+	if err := unix.Mount(p.base+"/source", bound, "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(bound, unix.MNT_DETACH) })
+	for _, ws := range []string{p.base + "/tmpfs/ws", stacked, bound} {
+		p.write(ws+"/a.txt", "one\n")
+		p.write(ws+"/old/o", "o")
+		p.write(ws+"/secret", "SECRET")
+		for _, mode := range []Mode{Overlay, Through} {
+			prof := p.profile(mode)
+			prof.Workspace.Root, prof.Hidden, prof.ReadOnly = ws, []string{ws + "/secret"}, []string{ws + "/a.txt"}
+			o := p.sh(prof, `cat secret; echo x > a.txt; mkdir -p n/m; echo y > n/m/y; rm -rf old; mv n k; ln -s k l; cat l/m/y`)
+			if o.err != nil {
+				t.Errorf("%s, %s: %v", ws, mode, o.err)
+				continue
+			}
+			if o.has("SECRET") || p.read(ws+"/a.txt") != "one\n" || p.read(ws+"/l/m/y") != "y\n" || !o.has("y\n") {
+				t.Errorf("%s, %s: %v %s%s", ws, mode, o.Changes, o.out, o.errs)
+			}
+			if _, err := os.Lstat(ws + "/old"); err == nil {
+				t.Errorf("%s, %s: old is still there", ws, mode)
+			}
+			removeTree(ws + "/k")
+			os.Remove(ws + "/l")
+		}
+		if left, _ := os.ReadDir(p.base + "/state"); len(left) > 0 {
+			t.Errorf("%s: left %v", ws, left)
+		}
+	}
+}
+
+// TestLayered names the mount that stands in a layer's way.
+func TestLayered(t *testing.T) {
+	p := newPlace(t)
+	if err := Layered(p.ws); err != nil {
+		t.Error(err)
+	}
+	mountTemp(t, p.ws+"/a b\tc", "size=1m")
+	if err := Layered(p.ws); err == nil || !strings.Contains(err.Error(), "a b\tc is mounted in it") {
+		t.Error(err)
+	}
+	if err := Layered(p.ws + "/a b\tc"); err != nil {
+		t.Error("a mount itself:", err)
+	}
+	if err := Layered(p.base + "/none"); err == nil {
+		t.Error("a directory that is not there")
+	}
+}
