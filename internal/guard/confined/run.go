@@ -399,7 +399,7 @@ func (r *Run) refusals(end *Ended) {
 		end.Told = append(end.Told, f)
 	}
 	for _, c := range end.Changes {
-		if c.Outcome == confine.Committed || c.Kind == confine.Touched || c.Outcome == "" {
+		if c.Outcome == confine.Committed || c.Kind == confine.Touched || c.Outcome == "" || r.isScratch(c.Path) {
 			continue
 		}
 		switch j := r.judged[c.Path]; {
