@@ -312,7 +312,7 @@ func (f *field) confinedStep(t *testing.T, g *gate.Gate, call *obstat.Call, comm
 	defer file.Close()
 	r := &confined.Run{Command: command, Dir: f.proj, Bounds: &ticket.Bounds, State: state, Ticket: name, Environ: f.values(), Session: session,
 		Stdout: file, Stderr: file}
-	r.Ask, r.Guards = g.Questions(t.Context(), call)
+	g.Judges(t.Context(), call, r)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	end, err := r.Do(ctx)
