@@ -117,6 +117,9 @@ func (g *Gate) confine(ctx context.Context, c *obstat.Call, j *judged, digest st
 	if held && wish.Code {
 		unseen = g.unseen(c, j)
 	}
+	if unseen != "" && !always && g.cannot(ctx, c, &d) && !j.byRegistries(c, g.opts.World) {
+		return d // the rule stands as it would without confined runs
+	}
 	if !unknown && !always && unseen == "" || g.opts.Confine == nil && unseen == "" {
 		return d
 	}
@@ -135,6 +138,27 @@ func (g *Gate) confine(ctx context.Context, c *obstat.Call, j *judged, digest st
 	}
 	d.Note = join(d.Note, note)
 	return d
+}
+
+// cannot tells whether no command runs confined here: this face changes none, or the machine cannot.
+func (g *Gate) cannot(ctx context.Context, c *obstat.Call, d *obstat.Decision) bool {
+	o := g.opts.Confine
+	if o == nil || o.Not != nil && o.Not(c, d.Over) != "" {
+		return true
+	}
+	return o.Machine == nil || o.Machine(ctx).Level == confine.LevelNone
+}
+
+// byRegistries tells whether a command that fetches may be allowed since it goes to registries alone, which only a
+// confined run is held to: a file of the project may name other hosts.
+func (j *judged) byRegistries(c *obstat.Call, world obstat.World) bool {
+	anywhere := func() bool {
+		return j.touch(c, obstat.FaceConnect, "https://host.invalid/", world).Verdict == obstat.Allow
+	}
+	if !j.world.Analysis(c).Fetches() || anywhere() {
+		return false
+	}
+	return j.touch(c, obstat.FaceConnect, "registries", world).Verdict == obstat.Allow
 }
 
 // unseen says why a command that a rule allows runs code that cannot be looked into all the same, "" where it does
