@@ -129,7 +129,8 @@ var errTooMany = errors.New("it has too many names to ask the policy about")
 func (m *memory) walk(root, face string, depth, most int, match func(string, bool) bool,
 	skip func(string) bool) ([]string, error) {
 	id := face + " " + root
-	w := &nameWalk{root: root, most: most, busy: most == maxTop, old: m.Trees[id], now: map[string]dirNames{}, match: match, skip: skip}
+	w := &nameWalk{root: root, most: most, busy: most == maxTop,
+		old: m.Trees[id], now: map[string]dirNames{}, match: match, skip: skip}
 	err := w.visit(root, depth)
 	if m.asked += w.asked; err != nil {
 		return nil, err

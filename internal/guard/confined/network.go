@@ -253,7 +253,12 @@ func (m *maker) told(command string) string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir = "/"
-	cmd.Env = []string{"HOME=" + m.Home, "PATH=" + m.Getenv("PATH"), "XDG_CONFIG_HOME=" + m.Getenv("XDG_CONFIG_HOME")}
+	cmd.Env = []string{"HOME=" + m.Home, "PATH=" + m.Getenv("PATH")}
+	for _, name := range []string{"XDG_CONFIG_HOME", "PYENV_ROOT", "NVM_DIR", "RUSTUP_HOME", "CARGO_HOME"} {
+		if value := m.Getenv(name); value != "" { // shims find their versions by these
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
 	cmd.WaitDelay = time.Second
 	text, err := cmd.Output()
 	if err != nil {

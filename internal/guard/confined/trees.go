@@ -148,12 +148,29 @@ func (m *maker) onPath() error {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() || !filepath.IsAbs(dir) || !m.apart(realOf(dir)) {
 			continue
 		}
-		if dir = filepath.Clean(dir); !m.about(obstat.FaceRead, dir) {
+		dir = filepath.Clean(dir)
+		if around := installed(dir); around != "" && m.apart(realOf(around)) {
+			dir = around
+		}
+		if !m.about(obstat.FaceRead, dir) {
 			p.Read, p.Execute = append(p.Read, dir), append(p.Execute, dir)
 			m.keepTree(dir)
 		}
 	}
 	return nil
+}
+
+// installed returns the directory of an installation whose programs lie in dir and lead to files beside it, "" for
+// none: `node_modules` of `node_modules/.bin`, a virtual environment.
+func installed(dir string) string {
+	around := filepath.Dir(dir)
+	if filepath.Base(dir) == ".bin" && filepath.Base(around) == "node_modules" {
+		return around
+	}
+	if _, err := os.Stat(filepath.Join(around, "pyvenv.cfg")); err == nil && filepath.Base(dir) == "bin" {
+		return around
+	}
+	return ""
 }
 
 // apart tells whether a directory that a variable names cannot be meant for something else: it is
