@@ -62,7 +62,7 @@ func dayYard(t *testing.T) string {
 // names the thing. testdata/day.txt has each that does; see docs/presets.md.
 func TestDay(t *testing.T) {
 	top := dayYard(t)
-	place(t, filepath.Join(top, "home/.config/obstat/obstat.yaml"), confining(native.Preset(native.Balanced)))
+	place(t, filepath.Join(top, "home/.config/obstat/obstat.yaml"), native.Preset(native.Balanced))
 	files := &gate.Files{Home: top + "/home", Agent: "claude-code", NoPins: true}
 	g, err := gate.Open(t.Context(), gate.Options{Policy: files, Store: new(memory.Store), NoStart: true,
 		Confine: &gate.Confining{Machine: full}})
@@ -108,12 +108,6 @@ func TestDay(t *testing.T) {
 	if want, err := os.ReadFile(golden); err != nil || string(want) != out.String() {
 		t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
 	}
-}
-
-// confining returns the preset balanced with the lines that it has as comments.
-func confining(preset string) string {
-	preset = strings.Replace(preset, "\n# confine: code", "\nconfine: code", 1)
-	return strings.Replace(preset, "\n  # - connect registries", "\n  - connect registries", 1)
 }
 
 // ends returns a text on one line, the middle of a long one left out.
