@@ -53,6 +53,13 @@ allow:
   }
 }
 `, &obstat.Call{Tool: "Bash", Input: json.RawMessage(`{"command":"npm run build"}`), Dir: "/src/app"}, nil},
+	"qwen": {"settings.json", `{
+  "permissions": {
+    "allow": ["Bash(git status)"],
+    "deny":  ["Bash(rm:*)"]
+  }
+}
+`, &obstat.Call{Tool: "run_shell_command", Input: json.RawMessage(`{"command":"npm run build"}`), Dir: "/src/app"}, nil},
 	"native": {"obstat.yaml", `# ours
 version: 1
 allow:

@@ -23,8 +23,10 @@ func (p *passage) finish(ctx context.Context, d obstat.Decision) (obstat.Decisio
 		err = fmt.Errorf("what the session has done could not be kept: %w", err)
 		d = d.Refuse(fault(err.Error() + "; rules hang on it"))
 	}
-	if late := p.keep(d); late.Verdict == obstat.Ask { // a person has allowed it, who is told
-		d.Note = join(d.Note, late.Note)
+	if d.Verdict == obstat.Allow {
+		if late := p.keep(d); late.Verdict == obstat.Ask { // a person has allowed it, and is told
+			d.Note = join(d.Note, late.Note)
+		}
 	}
 	if silent := p.terms.Silent; silent != nil && d.Verdict == obstat.Allow {
 		d.Note = join(d.Note, silent(&d))

@@ -149,7 +149,8 @@ var importTable = []importRow{
 
 // testImports are the modules of others that tests may use besides.
 var testImports = []string{"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "github.com/goccy/go-yaml",
-	"github.com/go-json-experiment/json", "github.com/chromedp", "github.com/getkin/kin-openapi", "github.com/go-jose/go-jose/v4", "github.com/jackc/pgx/v5", "mvdan.cc/sh/v3/syntax", "github.com/modelcontextprotocol/go-sdk"}
+	"github.com/go-json-experiment/json", "github.com/chromedp", "github.com/getkin/kin-openapi", "github.com/go-jose/go-jose/v4", "github.com/jackc/pgx/v5", "mvdan.cc/sh/v3/syntax", "github.com/modelcontextprotocol/go-sdk",
+	"golang.org/x/sys/unix"}
 
 // mutableVars are package variables (package and name) that hold state, with the
 // reason why nobody can tell.
