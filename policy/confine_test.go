@@ -18,7 +18,7 @@ func TestConfine(t *testing.T) {
 		code, always          bool
 		verdict               obstat.Verdict // of a command that nothing is known of
 	}{
-		"the built-in policy":              {verdict: obstat.Ask},
+		"the built-in policy":              {code: true, verdict: obstat.Ask},
 		"beside Claude Code's settings":    {project: only + "code\n", claude: `{"permissions":{"allow":["Bash(make:*)"]}}`, code: true, verdict: obstat.Allow},
 		"beside the built-in policy":       {project: only + "code\n", code: true, verdict: obstat.Ask},
 		"with rules":                       {project: only + "always\nallow: [run make]\n", code: true, always: true, verdict: obstat.Allow},

@@ -377,7 +377,7 @@ func (r *rule) compile() (out []obstat.Rule) {
 		}
 		switch verb := r.s.verbs[0]; {
 		case r.reversible && verb == "run": // and not for what it reads, or sends
-			one.Tool = obstat.Text{Flavour: pattern.Full, Text: "run|write|delete"}
+			one.Tool = obstat.Text{Flavour: pattern.Full, Text: "run|write|delete|code|system"}
 		case r.reversible:
 		case allow && (verb == "run" || verb == "tool"):
 			// It speaks for all that the command, or the tool, does.
