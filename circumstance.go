@@ -275,9 +275,12 @@ func (m *Machine) here() bool {
 	return here
 }
 
-// reversibleHere tells whether a call could be taken back as a whole.
+// reversibleHere tells whether a call could be taken back as a whole; not where nothing is kept.
 func reversibleHere(_ *Call, m Machine) []string {
-	return []string{strconv.FormatBool(m.Reversible != nil && m.Reversible())}
+	if m.Reversible == nil {
+		return nil
+	}
+	return []string{strconv.FormatBool(m.Reversible())}
 }
 
 // systemOf returns the operating system that the call is made on, as people call it.
