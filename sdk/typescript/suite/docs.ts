@@ -1,9 +1,10 @@
 // Runs the TypeScript examples of the documents around a real server: node build/suite/docs.js
 import { execFile } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { delimiter, dirname } from "node:path";
 import { promisify } from "node:util";
 import ts from "typescript";
-import { Server } from "../test/harness.js";
+import { BINARY, Server } from "../test/harness.js";
 
 const root = new URL("../../../../", import.meta.url);
 const out = new URL("../examples/", import.meta.url);
@@ -18,7 +19,7 @@ await call("wipe", { args: { path: "/" } }).catch((e) => console.log(JSON.string
 
 /** The pages, where their models come from, and what each example prints. */
 const pages: readonly { page: string; model?: string; head?: string; tail?: string; prints: readonly RegExp[] }[] = [
-  { page: "sdk/typescript/README.md", prints: [/^deny /, /^allow$/] },
+  { page: "sdk/typescript/README.md", prints: [/^deny /, /^(\d+ |not run: )/, /^allow$/] },
   { page: "docs/frameworks/vercel-ai-sdk.md", model: "ai", prints: [/tool-call.*tool-approval-request/s] },
   { page: "docs/frameworks/langchain.md", model: "langchain", prints: [/'human', 'ai'/] },
   { page: "docs/frameworks/openai-agents.md", model: "openai-agents", prints: [/'pay'/] },
@@ -37,7 +38,8 @@ try {
     for (const [i, code] of blocks.entries()) {
       const file = new URL(`${page.replaceAll(/\W/g, "-")}-${i}.js`, out);
       writeFileSync(file, head + ts.transpileModule(code, { compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 } }).outputText + tail);
-      const env = { ...process.env, OBSTAT_SERVER: server.address };
+      const path = dirname(BINARY) + delimiter + (process.env["PATH"] ?? "");
+      const env = { ...process.env, PATH: path, OBSTAT_SERVER: server.address };
       const { stdout } = await promisify(execFile)(process.execPath, ["--no-warnings", file.pathname], { env, timeout: 120_000 });
       if (!prints[i]?.test(stdout.trim())) throw new Error(`example ${i + 1} of ${page} printed ${stdout}`);
       console.log(`${page} ${i + 1}: ${stdout.trim().replaceAll(/\s+/g, " ").slice(0, 100)}`);
