@@ -18,6 +18,7 @@ import (
 	"github.com/obstat/obstat/internal/guard/undo"
 	"github.com/obstat/obstat/internal/keep/changes"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/paths"
 )
 
 // changesOptions are the options of obstat changes.
@@ -117,15 +118,8 @@ func (o *changesOptions) forget(s *changes.Store) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.IO.Out, "forgotten: %s\n", many(n, "earlier state"))
+	fmt.Fprintf(o.IO.Out, "forgotten: %s\n", plural(n, "earlier state"))
 	return nil
-}
-
-func many(n int, of string) string {
-	if n == 1 {
-		return "1 " + of
-	}
-	return fmt.Sprintf("%d %ss", n, of)
 }
 
 func jsonOf(list []*changes.Change) changesJSON {
@@ -162,7 +156,7 @@ func shortID(id string) string { return id[strings.LastIndexByte(id, '-')+1:] }
 // changeLine is a change in the list.
 func (s *screen) changeLine(c *changes.Change) {
 	diffs := c.Differences()
-	state := many(len(diffs), "path")
+	state := plural(len(diffs), "path")
 	switch {
 	case c.Undone != "":
 		state += ", taken back"
@@ -262,7 +256,8 @@ func (o *undoOptions) run(ctx context.Context, args []string) error {
 	case o.Look:
 		return nil
 	}
-	if _, err := o.accept(commonDir(plan), fmt.Sprintf("Put %s back?", many(len(plan.Steps), "path")), o.Yes); err != nil {
+	question := fmt.Sprintf("Put %s back?", plural(len(plan.Steps), "path"))
+	if _, err := o.accept(commonDir(plan), question, o.Yes); err != nil {
 		return err
 	}
 	return o.apply(ctx, plan)
@@ -321,9 +316,7 @@ func touches(c *changes.Change, only []string) bool {
 		return true
 	}
 	return slices.ContainsFunc(c.Differences(), func(d changes.Difference) bool {
-		return slices.ContainsFunc(only, func(p string) bool {
-			return string(d.Path) == p || strings.HasPrefix(string(d.Path), p+"/")
-		})
+		return slices.ContainsFunc(only, func(p string) bool { return paths.Inside(p, string(d.Path)) })
 	})
 }
 
@@ -383,13 +376,13 @@ func (o *undoOptions) apply(ctx context.Context, plan *changes.Plan) error {
 	}
 	out.ID = c.ID
 	rec := &ledger.Record{Time: time.Now(), Kind: ledger.Undo, User: userName(), Dir: c.Dir, Verdict: "taken back",
-		Reason: ledger.Clip(fmt.Sprintf("%s put back by %s", many(len(plan.Steps), "path"), userName()))}
+		Reason: ledger.Clip(fmt.Sprintf("%s put back by %s", plural(len(plan.Steps), "path"), userName()))}
 	rec.Detail, _ = json.Marshal(out) // texts
 	if err := store.Append(ctx, rec); err != nil {
 		return fmt.Errorf("it was put back, but the ledger cannot be written: %w", err)
 	}
 	return o.show(out, func(sc *screen) {
-		sc.printf("%s put back; obstat undo %s takes that back\n", many(len(plan.Steps), "path"), shortID(c.ID))
+		sc.printf("%s put back; obstat undo %s takes that back\n", plural(len(plan.Steps), "path"), shortID(c.ID))
 	})
 }
 

@@ -239,7 +239,7 @@ func (m *maker) workspace() error {
 	if del := m.Ask(obstat.FaceDelete, probe); refuses(&del) && !isDefault(&del) && p.Workspace.Mode == confine.Through {
 		p.Workspace = confine.Workspace{}
 		p.Write = append(p.Write, m.work)
-		for _, name := range books() {
+		for _, name := range madeAgain().Words() {
 			if dir := filepath.Join(m.work, name); m.visible(dir) {
 				p.Delete = append(p.Delete, dir)
 			}

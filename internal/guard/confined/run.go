@@ -3,7 +3,6 @@ package confined
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -12,19 +11,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/confine"
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/paths"
 )
 
-//go:embed books.txt
-var booksText string
-
-// books has the names of directories that programs make again.
-var books = sync.OnceValue(func() []string { return words(booksText) })
+// madeAgain has the names of directories that programs make again.
+var madeAgain = kb.Table("!made-again")
 
 // words returns the words of a table, without its comments.
 func words(table string) (out []string) {
@@ -371,7 +367,7 @@ func because(d *obstat.Decision, otherwise string) string {
 // rule is about deleting as such.
 func (r *Run) remade(path string, d *obstat.Decision) bool {
 	rel := strings.TrimPrefix(path, cmp.Or(r.Bounds.Work, r.Bounds.Root)+"/")
-	if !slices.ContainsFunc(strings.Split(rel, "/"), func(part string) bool { return slices.Contains(books(), part) }) {
+	if !slices.ContainsFunc(strings.Split(rel, "/"), madeAgain().Has) {
 		return false
 	}
 	base := r.base(obstat.FaceDelete)

@@ -2,43 +2,23 @@ package undo
 
 import (
 	"bytes"
-	_ "embed"
 	"encoding/binary"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/internal/keep/changes"
 	"github.com/obstat/obstat/paths"
 )
 
-//go:embed made.txt
-var madeText string
-
-// made are names of directories that programs make anew, in which a checkout changes nothing that is not tracked.
-var made = sync.OnceValue(func() map[string]bool { return namesOf(madeText) })
-
-// namesOf reads a list of names.
-func namesOf(text string) map[string]bool {
-	out := map[string]bool{}
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "#") {
-			for _, name := range strings.Fields(line) {
-				out[name] = true
-			}
-		}
-	}
-	return out
-}
-
-//go:embed git.txt
-var gitText string
-
-// books are the commands of git that change its own files alone.
-var books = sync.OnceValue(func() map[string]bool { return namesOf(gitText) })
+var (
+	// madeAgain are directories in which a checkout changes nothing that is not tracked.
+	madeAgain = kb.Table("!made-again")
+	books     = kb.Table("!git-books")
+)
 
 // isGit tells whether a command of git has the effect.
 func isGit(e *effect.Effect) bool { return e.Program == "git" && e.Command >= 0 }
@@ -55,7 +35,7 @@ func (r *Reach) git(c *effect.Command, e *effect.Effect, named bool) bool {
 	r.Paths = append(r.Paths, changes.Reach{Paths: paths.Under(own),
 		Except: []string{filepath.Join(own, "objects"), filepath.Join(own, "lfs")}})
 	sub := c.Words[1]
-	if (named || books()[sub.Text]) && !e.Tags.Has(effect.Tree|effect.Clean) {
+	if (named || books().Has(sub.Text)) && !e.Tags.Has(effect.Tree|effect.Clean) {
 		return true
 	}
 	except := []string{own}
@@ -124,7 +104,7 @@ func untracked(root string, tracked map[string]bool) (out []string) {
 			return nil
 		case d.Name() == ".git":
 			return fs.SkipDir
-		case made()[d.Name()] && !tracked[p]:
+		case madeAgain().Has(d.Name()) && !tracked[p]:
 			out = append(out, p)
 			return fs.SkipDir
 		}

@@ -52,11 +52,6 @@ func Open(dir string, l Limits) (*Store, error) {
 		l = Usual
 	}
 	s := &Store{dir: dir, limits: l, now: time.Now, step: func() {}}
-	for _, sub := range []string{"calls", "open", "blobs"} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
-			return nil, err
-		}
-	}
 	return s, s.Recover()
 }
 
@@ -255,6 +250,9 @@ func (s *Store) ids() (out []string, err error) {
 			out = append(out, id)
 		}
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // nothing was ever kept
+	}
 	slices.Reverse(out)
 	return out, err
 }
@@ -303,8 +301,14 @@ func differences(before, after tree) (out []Difference) {
 	return out
 }
 
-// lock keeps others from sweeping, or with alone from using the store at all.
+// lock keeps others from sweeping, or with alone from using the store at all. It makes the store's directories:
+// reading alone, as after each call that changed nothing, makes none.
 func (s *Store) lock(alone bool) (release func(), err error) {
+	for _, sub := range []string{"calls", "open", "blobs"} {
+		if err := os.MkdirAll(filepath.Join(s.dir, sub), 0o700); err != nil {
+			return nil, err
+		}
+	}
 	l := flock.New(filepath.Join(s.dir, "lock"))
 	take := l.RLock
 	if alone {
