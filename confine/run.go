@@ -22,6 +22,9 @@ type Command struct {
 
 	// Judge is asked about each change of an overlay workspace; nil drops them all.
 	Judge func(Change) Verdict
+	// Before is called with all changes once they are judged, before the first counts. It may drop some by their
+	// Outcome.
+	Before func([]Change)
 	// Dial connects to an allowed host (`example.org:443`) in place of the machine's network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Ask is called, while the command stands still, for each file that it opens for reading and

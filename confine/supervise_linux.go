@@ -219,16 +219,24 @@ func (l *launch) finish(res *Result) error {
 		return nil
 	}
 	var errs []error
-	for _, one := range l.view.layers {
+	ends := make([]int, len(l.view.layers)) // where the changes of each layer end
+	for i, one := range l.view.layers {
 		changes, err := one.differences()
 		if err != nil {
 			return fmt.Errorf("confine: changes of the workspace: %w", err)
 		}
 		one.judge(changes, l.view.hidden, l.readOnlyNames(), l.c.Judge)
-		err = one.commit(changes, l.c.sim.KillCommit)
-		one.done = err == nil
-		errs = append(errs, err)
 		res.Changes = append(res.Changes, changes...)
+		ends[i] = len(res.Changes)
+	}
+	if l.c.Before != nil {
+		l.c.Before(res.Changes)
+	}
+	began := 0
+	for i, one := range l.view.layers {
+		err := one.commit(res.Changes[began:ends[i]], l.c.sim.KillCommit)
+		one.done = err == nil
+		errs, began = append(errs, err), ends[i]
 	}
 	for _, c := range res.Changes {
 		if c.Outcome == Refused {

@@ -120,7 +120,7 @@ var importTable = []importRow{
 	{pkg: "internal/keep/changes", may: []string{"paths", "internal/keep/statedir"},
 		third: []string{"github.com/gofrs/flock", "golang.org/x/sys/unix"},
 		why:   "changes keeps files and puts them back; which call changes them, and who may take that back, others say"},
-	{pkg: "internal/guard/undo", may: []string{"", "effect", "effect/kb", "paths", "internal/keep/changes", "internal/keep/statedir"},
+	{pkg: "internal/guard/undo", may: []string{"", "confine", "effect", "effect/kb", "paths", "internal/keep/changes", "internal/keep/statedir"},
 		why: "undo knows from effects what a call changes; it decides nothing"},
 	{pkg: "internal/keep/statedir",
 		why: "statedir knows where files are, not what is in them"},

@@ -171,7 +171,11 @@ func (s *screen) changeLine(c *changes.Change) {
 			s.faint(fmt.Sprintf("and %d more that cannot be taken back", len(c.Gaps)-i))
 			break
 		}
-		s.printf("  %s\n", s.io.paint(dim, clip("cannot be taken back: "+visible(g.String()), s.width-2)))
+		head := "cannot be taken back: "
+		if g.Stays {
+			head = "stays when it is taken back: "
+		}
+		s.printf("  %s\n", s.io.paint(dim, clip(head+visible(g.String()), s.width-2)))
 	}
 }
 
@@ -325,6 +329,9 @@ func (o *undoOptions) shows(s *changes.Store, plan *changes.Plan) {
 	sc := newScreen(o.IO)
 	for _, c := range plan.Changes {
 		sc.changeLine(c)
+	}
+	for _, g := range plan.Stay {
+		sc.printf("\n%s\n", clip(visible("stays as it is: "+g.String()), sc.width))
 	}
 	if plan.Unsure {
 		sc.printf("\nAn agent did not report that its call ended: later changes of these paths would go, too.\n")

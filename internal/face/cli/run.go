@@ -19,6 +19,7 @@ import (
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/guard/confined"
 	"github.com/obstat/obstat/internal/guard/person"
+	"github.com/obstat/obstat/internal/guard/undo"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/store"
@@ -154,30 +155,40 @@ func (o *runOptions) byHand(ctx context.Context, state string) error {
 		return err
 	}
 	defer p.close()
+	g, call, b, err := o.bounds(ctx, p)
+	switch {
+	case err != nil:
+		return err
+	case o.Explain:
+		return o.explain(b)
+	}
+	return o.start(ctx, g, call, &confined.Run{Command: o.Command, Dir: p.Dir, Bounds: b, State: state}, nil)
+}
+
+// bounds returns what a command that a person names is held to.
+func (o *runOptions) bounds(ctx context.Context, p *loaded) (*gate.Gate, *obstat.Call, *confined.Bounds, error) {
 	call := &obstat.Call{Tool: "Bash", Agent: o.Agent, Dir: p.Dir, Roots: o.Roots, Session: "by hand"}
 	if len(call.Roots) == 0 {
 		call.Roots = []string{p.Dir}
 	}
+	var err error
 	if call.Input, err = json.Marshal(map[string]string{"command": o.Command}); err != nil {
-		return err
+		return nil, nil, nil, err
 	}
 	g, err := gate.Open(ctx, gate.Options{Policy: p, World: o.World, NoStart: true,
 		Confine: &gate.Confining{Machine: confine.Probe}})
 	if err != nil {
-		return err
+		return nil, nil, nil, err
 	}
 	d, b, err := g.Bounds(ctx, call)
-	if d.Verdict == obstat.Deny {
+	switch {
+	case d.Verdict == obstat.Deny:
 		fmt.Fprintf(o.IO.Err, "obstat: denied: %s\n", visible(d.Reason()))
-		return exit(exitNotStarted)
+		err = exit(exitNotStarted)
+	case err != nil:
+		err = o.notStarted(err)
 	}
-	if err != nil {
-		return o.notStarted(err)
-	}
-	if o.Explain {
-		return o.explain(b)
-	}
-	return o.start(ctx, g, call, &confined.Run{Command: o.Command, Dir: p.Dir, Bounds: b, State: state}, nil)
+	return g, call, b, err
 }
 
 func (o *runOptions) notStarted(err error) error {
@@ -248,23 +259,18 @@ func (o *runOptions) spend(ctx context.Context, state string) error {
 // start runs a command, tells what was refused and returns its exit code.
 func (o *runOptions) start(ctx context.Context, g *gate.Gate, call *obstat.Call, r *confined.Run,
 	t *confined.Ticket) error {
-	g.Judges(ctx, call, r)
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	defer signal.Stop(signals)
-	r.Signals = signals
-	r.Session = confined.SessionDir(r.State, confined.SessionOf(call))
-	r.Environ = os.Environ()
+	keep, stop := o.prepare(ctx, g, call, r)
+	defer stop()
 	asker := &runAsker{gate: g, call: call}
 	if t != nil && r.Bounds.During {
 		r.During = func(path string) bool { return asker.file(ctx, path) }
 	}
-	r.Stdin, r.Stdout, r.Stderr = o.IO.In, o.IO.Out, o.IO.Err
 	began := time.Now()
 	end, err := r.Do(ctx)
 	if end == nil {
 		return o.notStarted(err)
 	}
+	o.keptFor(keep)
 	if t != nil {
 		if lerr := o.record(r.State, t, end, time.Since(began)); lerr != nil {
 			fmt.Fprintf(o.IO.Err, "obstat: the run could not be written down: %v\n", lerr)
@@ -281,6 +287,32 @@ func (o *runOptions) start(ctx context.Context, g *gate.Gate, call *obstat.Call,
 		return exit(exitRefused)
 	}
 	return done(ExitCode(end.Exit))
+}
+
+// prepare gives a run its terminal, its judges and what keeps its changes; stop ends passing signals on.
+func (o *runOptions) prepare(ctx context.Context, g *gate.Gate, call *obstat.Call, r *confined.Run) (
+	keep *undo.Run, stop func()) {
+	g.Judges(ctx, call, r)
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	r.Signals = signals
+	r.Session = confined.SessionDir(r.State, confined.SessionOf(call))
+	r.Environ = os.Environ()
+	r.Stdin, r.Stdout, r.Stderr = o.IO.In, o.IO.Out, o.IO.Err
+	keep = &undo.Run{Getenv: o.Getenv, Call: call, Reason: "it ran confined", Root: r.Bounds.Root}
+	keep.Secret = func(path string) bool {
+		d := r.Ask(obstat.FaceRead, path)
+		return d.Verdict != obstat.Allow
+	}
+	r.Before = keep.Before
+	return keep, func() { signal.Stop(signals) }
+}
+
+// keptFor notes what the changed paths have become, and says so where undo will not know.
+func (o *runOptions) keptFor(keep *undo.Run) {
+	if err := keep.After(); err != nil {
+		fmt.Fprintf(o.IO.Err, "obstat: what it changed could not be kept for undo: %s\n", visible(err.Error()))
+	}
 }
 
 // tell says what the command did not get, and by hand at which level it ran.

@@ -50,6 +50,10 @@ type Run struct {
 	Environ []string
 	// During asks a person about a file while the command waits; nil asks nobody.
 	During func(path string) bool
+	// Before is called with all changes once they are judged, before the first counts; nil calls nothing.
+	Before func([]confine.Change)
+	// Try: changes that the policy asks about are left to Before, which knows them by Asks.
+	Try bool
 	// Signals are passed on to the command.
 	Signals <-chan os.Signal
 
@@ -69,6 +73,8 @@ type judgement struct {
 	why string
 	// quiet: nothing is lost by it, and the command can go on as if it had been done.
 	quiet bool
+	// asks: a person may let it count.
+	asks bool
 }
 
 // A Refused is a thing that the command did not get, and the words for it.
@@ -139,7 +145,7 @@ func (r *Run) Do(ctx context.Context) (*Ended, error) {
 		if err := os.MkdirAll(p.Workspace.State, 0o700); err != nil {
 			return nil, err
 		}
-		c.Judge = r.judge
+		c.Judge, c.Before = r.judge, r.Before
 	}
 	if r.During != nil && !c.Keep {
 		c.Ask = func(o confine.Opening) bool { return r.During(o.Path) }
@@ -253,13 +259,13 @@ func (r *Run) judge(c confine.Change) confine.Verdict {
 	}
 	base := r.base(obstat.FaceWrite)
 	if d, refused := r.Bounds.refusesChange(r.Ask, obstat.FaceWrite, c.Path, &base); refused {
-		return r.drop(&c, d.Reason(), false)
+		return r.refuse(&c, &d, false)
 	}
 	return confine.Commit
 }
 
 func (r *Run) drop(c *confine.Change, why string, quiet bool) confine.Verdict {
-	r.judged[c.Path] = judgement{why, quiet}
+	r.judged[c.Path] = judgement{why: why, quiet: quiet}
 	if c.Kind == confine.Deleted {
 		for dir := filepath.Dir(c.Path); dir != "/"; dir = filepath.Dir(dir) {
 			r.lost[dir] = true
@@ -279,7 +285,31 @@ func (r *Run) judgeDeletion(c *confine.Change) confine.Verdict {
 	case d.Verdict != obstat.Deny && (c.Type == "dir" && !r.lost[c.Path] || r.made.has(c.Path)):
 		return confine.Commit
 	}
-	return r.drop(c, d.Reason(), r.inTemp(c.Path))
+	return r.refuse(c, &d, r.inTemp(c.Path))
+}
+
+// refuse drops a change that the policy denies or asks about; where the run is only tried, a person is there to be
+// asked.
+func (r *Run) refuse(c *confine.Change, d *obstat.Decision, quiet bool) confine.Verdict {
+	if r.Try && d.Verdict == obstat.Ask {
+		r.judged[c.Path] = judgement{why: d.Reason(), asks: true}
+		return confine.Commit
+	}
+	return r.drop(c, d.Reason(), quiet)
+}
+
+// Asks returns why the policy asks about a change, "" where it does not.
+func (r *Run) Asks(path string) string {
+	if j := r.judged[path]; j.asks {
+		return j.why
+	}
+	return ""
+}
+
+// Why says why a change does not count.
+func (r *Run) Why(c *confine.Change) string {
+	f, _ := r.refusedChange(c, r.judged[c.Path].why)
+	return f.Why
 }
 
 // inTemp tells whether a path lies in a temporary directory of the machine.

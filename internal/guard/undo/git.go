@@ -104,7 +104,7 @@ func untracked(root string, tracked map[string]bool) (out []string) {
 			return nil
 		case d.Name() == ".git":
 			return fs.SkipDir
-		case madeAgain().Has(d.Name()) && !tracked[p]:
+		case p != root && madeAgain().Has(d.Name()) && !tracked[p]:
 			out = append(out, p)
 			return fs.SkipDir
 		}

@@ -150,12 +150,21 @@ func (k *Keeper) Keep(c *obstat.Call, d *obstat.Decision, a *effect.Analysis) (a
 	if err != nil {
 		return false, err
 	}
-	change, err := s.Save(changes.Of{Call: c.DigestText(), Session: c.Session, Agent: c.Agent, Tool: c.Tool,
-		Text: clip(c.Text()), Dir: c.Dir, Reason: d.Reason()}, r.Paths, r.Secret, r.Gaps...)
+	var gaps []changes.Gap
+	for _, why := range r.Gaps {
+		gaps = append(gaps, changes.Gap{Why: why})
+	}
+	change, err := s.Save(of(c, d.Reason()), r.Paths, r.Secret, gaps...)
 	if err != nil {
 		return false, err
 	}
 	return len(change.Gaps) == 0, s.SweepNow()
+}
+
+// of says which call makes a change.
+func of(c *obstat.Call, reason string) changes.Of {
+	return changes.Of{Call: c.DigestText(), Session: c.Session, Agent: c.Agent, Tool: c.Tool, Text: clip(c.Text()),
+		Dir: c.Dir, Reason: reason}
 }
 
 // clip makes a text fit for a list.

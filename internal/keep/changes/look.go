@@ -31,6 +31,8 @@ type reachJSON struct {
 type Gap struct {
 	Path Name   `json:"path,omitempty"`
 	Why  string `json:"why"`
+	// Stays: the path stays as the call left it, and the others are taken back without it.
+	Stays bool `json:"stays,omitempty"`
 }
 
 // String says the gap: `/p/disk.img: it is larger than 64 MB`.
@@ -86,10 +88,10 @@ func (l *look) add(p string, there bool) error {
 		st, err = l.s.stateOf(p, l.keep)
 	}
 	if err != nil {
-		l.gaps = append(l.gaps, Gap{Name(p), plain(err)})
+		l.gaps = append(l.gaps, Gap{Path: Name(p), Why: plain(err)})
 	}
 	if st.Kind == Other {
-		l.gaps = append(l.gaps, Gap{Name(p), "it is a device, a pipe or a socket"})
+		l.gaps = append(l.gaps, Gap{Path: Name(p), Why: "it is a device, a pipe or a socket"})
 	}
 	l.seen[p] = &st
 	if l.bytes += st.Size; l.keep && l.bytes > l.s.limits.Call {
@@ -112,7 +114,7 @@ func (l *look) below(top string, set paths.Set, except []string) error {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil && set.Has(p):
-			l.gaps = append(l.gaps, Gap{Name(p), plain(err)})
+			l.gaps = append(l.gaps, Gap{Path: Name(p), Why: plain(err)})
 			return nil
 		case d != nil && d.IsDir() && slices.Contains(except, p):
 			return fs.SkipDir

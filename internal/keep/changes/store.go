@@ -108,17 +108,14 @@ func (r *Reach) UnmarshalJSON(b []byte) error {
 
 // Save keeps everything in reach before a call changes it. Paths that cannot be kept are the change's Gaps; an
 // error means that nothing was. The gaps that are given are those that the caller knows of.
-func (s *Store) Save(of Of, reach []Reach, secret bool, gaps ...string) (*Change, error) {
+func (s *Store) Save(of Of, reach []Reach, secret bool, gaps ...Gap) (*Change, error) {
 	release, err := s.lock(false)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	c := &Change{ID: s.newID(), Of: of, Began: s.now(), Secret: secret}
-	l := &look{s: s, keep: true, seen: tree{}}
-	for _, why := range gaps {
-		l.gaps = append(l.gaps, Gap{Why: why})
-	}
+	l := &look{s: s, keep: true, seen: tree{}, gaps: gaps}
 	for _, given := range reach {
 		if given.Paths.IsAnything() {
 			l.gaps = append(l.gaps, Gap{Why: "which files it changes is not known"})
@@ -127,7 +124,7 @@ func (s *Store) Save(of Of, reach []Reach, secret bool, gaps ...string) (*Change
 		for _, r := range resolved(given) {
 			c.Reach = append(c.Reach, r)
 			if err := l.reach(&r); errors.Is(err, errMany) {
-				l.gaps = append(l.gaps, Gap{Name(r.Paths.Known()), err.Error()})
+				l.gaps = append(l.gaps, Gap{Path: Name(r.Paths.Known()), Why: err.Error()})
 			} else if err != nil {
 				return nil, err
 			}

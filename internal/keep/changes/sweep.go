@@ -77,7 +77,7 @@ func (s *Store) Forget(path string) (n int, err error) {
 			if !under.Has(string(e.Path)) || e.Kind != File {
 				return false
 			}
-			c.Gaps = append(c.Gaps, Gap{e.Path, "its earlier contents were forgotten"})
+			c.Gaps = append(c.Gaps, Gap{Path: e.Path, Why: "its earlier contents were forgotten"})
 			return true
 		})
 		if dropped := before - len(c.Before); dropped > 0 {

@@ -23,6 +23,8 @@ type Plan struct {
 	Steps   []Step
 	// Against are the paths that speak against it: changed since by something else, or not kept.
 	Against []Gap
+	// Stay are the paths that stay as they are.
+	Stay []Gap
 	// Unsure: a call was not reported to have ended, so that nothing tells its changes from later ones.
 	Unsure bool
 
@@ -58,7 +60,11 @@ func (s *Store) Plan(list []*Change, only ...string) (*Plan, error) {
 // else changed the path in between, which would be lost.
 func (p *Plan) chain(c *Change, want, now tree, only []string) {
 	for _, gap := range c.Gaps {
-		if gap.Path == "" || within(string(gap.Path), only) {
+		switch {
+		case gap.Path != "" && !within(string(gap.Path), only):
+		case gap.Stays:
+			p.Stay = append(p.Stay, gap)
+		default:
 			p.Against = append(p.Against, gap)
 		}
 	}
@@ -78,7 +84,9 @@ func (p *Plan) chain(c *Change, want, now tree, only []string) {
 	}
 }
 
-func (p *Plan) against(path, why string) { p.Against = append(p.Against, Gap{Name(path), why}) }
+func (p *Plan) against(path, why string) {
+	p.Against = append(p.Against, Gap{Path: Name(path), Why: why})
+}
 
 // step adds a path, unless it is as it was already.
 func (p *Plan) step(path string, now, to *State, want tree) {
