@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 )
 
 // A Decision is an answer in the document's words. Make one with NewAllow,
@@ -86,6 +87,16 @@ func DecisionOf(d *obstat.Decision) Decision {
 	}
 	return NewDeny(denial(d))
 }
+
+// Words returns a decision in the form and the words of adk-fluent.
+func (Dialect) Words(_ *dialect.Loaded, d *obstat.Decision) any {
+	said := DecisionOf(d)
+	return map[string]any{"behavior": said.Behavior(), "reason": said.Reason(), "prompt": said.Prompt(),
+		"updated_input": said.UpdatedInput()}
+}
+
+// Unattended tells whether no person may be asked about a decision: not in dont_ask.
+func (Dialect) Unattended(d *obstat.Decision) bool { return d.Mode == ModeDontAsk }
 
 func allowed(d *obstat.Decision) Decision {
 	if d.Input == nil {

@@ -156,6 +156,11 @@ func (r *reader) misplaced(bucket, tool string, n *tree.Node) {
 // itself.
 func ruleOf(custom map[string]CustomTool, tool, content string, v obstat.Verdict) obstat.Rule {
 	out := Rule(tool, content, v)
+	h := hears(custom[tool])
+	if h != nil && h.Known && v != obstat.Allow && content != "" && h.matches(content) {
+		out.Field, out.Pattern, out.Source = "", obstat.Text{}, tool+"("+content+")" // it matches this call
+		return out
+	}
 	if _, own := custom[tool].(RuleMatcher); own && content != "" {
 		out.Field, out.Pattern, out.Source = ownField, obstat.Is(content), tool+"("+content+")"
 	}

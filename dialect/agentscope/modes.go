@@ -27,8 +27,11 @@ const (
 
 var modeNames = []string{modeDefault, modeAcceptEdits, modeExplore, modeBypass, modeDontAsk}
 
+// toolCheckName is the box in which a tool checks its own call.
+const toolCheckName = "tool check"
+
 func toolCheck(pass obstat.Outcomes) obstat.Check {
-	return obstat.Check{Name: "tool check", Check: checkName, Pass: pass}
+	return obstat.Check{Name: toolCheckName, Check: checkName, Pass: pass}
 }
 
 // A release is which AgentScope the flowcharts are of: the document's, or 2.0.5

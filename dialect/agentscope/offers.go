@@ -29,10 +29,14 @@ func (d *Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.Worl
 		}
 	}
 	f := &obstat.Facts{Call: call, World: world}
+	h := hears(d.Tools[call.Tool])
 	_, own := d.Tools[call.Tool].(Suggester)
 	if own || !l.Program.HasFloor() {
 		add(call.Tool, d.suggest(call, world)...)
-		return out
+		if h == nil || !h.Known || len(l.Tried(call, world, out)) > 0 {
+			return out
+		}
+		out = nil // none of the tool's own would do
 	}
 	switch call.Tool {
 	case "Bash":

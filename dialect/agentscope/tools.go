@@ -71,9 +71,18 @@ func allow(note string) obstat.Finding { return obstat.Finding{Verdict: obstat.A
 
 // Check is check_permissions of the call's tool.
 func (t *toolset) Check(f *obstat.Facts) obstat.Finding {
-	if c := t.custom[f.Call.Tool]; c != nil {
+	c := t.custom[f.Call.Tool]
+	switch h := hears(c); {
+	case h != nil:
+		return t.checkHeard(h, f)
+	case c != nil:
 		return t.checkCustom(c, f)
 	}
+	return t.checkBuiltin(f)
+}
+
+// checkBuiltin is check_permissions of a tool that is not the host's.
+func (t *toolset) checkBuiltin(f *obstat.Facts) obstat.Finding {
 	switch f.Call.Tool {
 	case "Bash":
 		return t.checkBash(f)
@@ -148,6 +157,9 @@ func (t *toolset) believes(name string, d dialect.Tool) bool {
 
 // Holds is check_read_only of the call's tool.
 func (t *toolset) Holds(f *obstat.Facts) (bool, error) {
+	if h := hears(t.custom[f.Call.Tool]); h != nil {
+		return t.readsOnly(h, f), nil
+	}
 	if c, ok := t.custom[f.Call.Tool].(ReadOnlyChecker); ok {
 		input, err := f.Object()
 		if err != nil {
@@ -155,11 +167,16 @@ func (t *toolset) Holds(f *obstat.Facts) (bool, error) {
 		}
 		return c.CheckReadOnly(input), nil
 	}
+	return t.builtinReads(f), nil
+}
+
+// builtinReads is check_read_only of a tool that is not the host's.
+func (t *toolset) builtinReads(f *obstat.Facts) bool {
 	if f.Call.Tool == "Bash" {
-		return t.readOnlyBash(f), nil
+		return t.readOnlyBash(f)
 	}
 	if d, ok := t.declared(f.Call); ok {
-		return d.ReadOnly && t.believes(f.Call.Tool, d), nil
+		return d.ReadOnly && t.believes(f.Call.Tool, d)
 	}
-	return builtins()[f.Call.Tool].readOnly, nil
+	return builtins()[f.Call.Tool].readOnly
 }

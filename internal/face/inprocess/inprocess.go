@@ -2,8 +2,9 @@
 // in another language: JSON goes in, JSON comes out. internal/face/inprocess/wasm is its
 // WebAssembly module.
 //
-// It owns the two messages. It keeps nothing but the policies it was given: nothing
-// is recorded and no person can be asked, so asks are denied.
+// It owns the messages. It keeps nothing but the policies it was given: nothing
+// is recorded and no person can be asked, so asks are denied; a [Trial]'s are the
+// host's to put to its person.
 package inprocess
 
 import (
@@ -27,6 +28,7 @@ const Unasked = "this asks a person, and inside a process nobody can be asked: p
 // An Engine holds policies. Its zero value is ready; it is for one goroutine.
 type Engine struct {
 	policies []policy
+	trials   Trials
 }
 
 type policy struct {
@@ -35,15 +37,16 @@ type policy struct {
 	sees   bool // there is a file system
 }
 
-// loadRequest is a policy as a host sends it.
-type loadRequest struct {
+// A Policy is a policy as a host sends it.
+type Policy struct {
 	Dialect string            `json:"dialect,omitempty"` // "" is told by the first file's name and shape
-	Files   []fileText        `json:"files"`             // lowest precedence first
+	Files   []File            `json:"files"`             // lowest precedence first
 	Options map[string]string `json:"options,omitempty"` // of the dialect
 	Home    string            `json:"home,omitempty"`    // for ~ in the files; "" is the user's
 }
 
-type fileText struct {
+// A File is the text of one file of a policy.
+type File struct {
 	Name  string `json:"name,omitempty"` // "" is the dialect's usual name
 	Layer string `json:"layer,omitempty"`
 	Text  string `json:"text"`
@@ -84,23 +87,36 @@ func (e *Engine) Load(src []byte) []byte {
 }
 
 func load(src []byte) (p policy, err error) {
-	var req loadRequest
+	var req Policy
 	if err := decode("policy", src, &req); err != nil {
 		return p, err
 	}
-	if len(req.Files) == 0 {
-		return p, errors.New("a policy has at least one file")
+	d, err := req.dialect()
+	if err != nil {
+		return p, err
 	}
+	return req.compile(d, nil)
+}
+
+// dialect returns the policy's dialect.
+func (req *Policy) dialect() (dialect.Dialect, error) {
+	if len(req.Files) == 0 {
+		return nil, errors.New("a policy has at least one file")
+	}
+	if req.Dialect == "" {
+		return all.Detect(&dialect.File{Name: req.Files[0].Name, Data: []byte(req.Files[0].Text)})
+	}
+	return all.Find(req.Dialect)
+}
+
+// compile makes a policy that is ready to decide in a world; nil is the machine.
+func (req *Policy) compile(d dialect.Dialect, world obstat.World) (p policy, err error) {
 	in := &dialect.Input{Options: req.Options, Home: req.Home}
 	for _, f := range req.Files {
 		in.Files = append(in.Files, dialect.File{Name: f.Name, Layer: f.Layer, Data: []byte(f.Text)})
 	}
 	if in.Home == "" {
 		in.Home, _ = obstat.OS{}.Home("")
-	}
-	d, err := find(req.Dialect, &in.Files[0])
-	if err != nil {
-		return p, err
 	}
 	for i := range in.Files {
 		if in.Files[i].Name == "" {
@@ -111,15 +127,8 @@ func load(src []byte) (p policy, err error) {
 		return p, err
 	}
 	p.sees = obstat.OS{}.IsDir("/")
-	p.gate, err = open(p.loaded, nil)
+	p.gate, err = open(p.loaded, world)
 	return p, err
-}
-
-func find(name string, f *dialect.File) (dialect.Dialect, error) {
-	if name == "" {
-		return all.Detect(f)
-	}
-	return all.Find(name)
 }
 
 func open(l *dialect.Loaded, w obstat.World) (*gate.Gate, error) {
@@ -159,8 +168,7 @@ func (e *Engine) Decide(number int, src []byte) (out []byte) {
 	case req.World != nil:
 		g, err = open(p.loaded, req.World)
 	case !p.sees:
-		// Without the directory a link into a denied one looks like a plain name.
-		err = errors.New("the engine sees no file system; open / for it")
+		err = errNoFiles
 	}
 	if err != nil {
 		return denied(err)
@@ -181,6 +189,10 @@ func answer(d *obstat.Decision) decideReply {
 	}
 	return out
 }
+
+// errNoFiles is the error of a host without a file system: there a link into a denied directory looks
+// like a plain name.
+var errNoFiles = errors.New("the engine sees no file system; open / for it")
 
 func denied(err error) []byte {
 	d := obstat.Decision{Stage: "engine", Faults: []obstat.Fault{{Msg: err.Error()}}}

@@ -15,6 +15,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/internal/face/inprocess"
 	"github.com/obstat/obstat/internal/face/tell"
 	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/internal/keep/docs"
@@ -103,6 +104,8 @@ func routes() []route {
 	return slices.Concat([]route{
 		always(op("POST", "/v1/decisions", "Put one call, or several, to the gate", agents|people, nil, decisions)),
 		op("POST", "/v1/explain", "Show how a call would be decided; nothing is recorded", agents|people, nil, explainCall),
+		op("POST", "/v1/try", "Decide a call by the policy that comes with it; nothing is recorded", agents|people, nil,
+			tryCall),
 		op("GET", "/v1/requests", "List requests", agents|people, []string{"state", "group", "after", "limit"}, listRequests),
 		op("GET", "/v1/requests/{id}", "Get a request; wait holds until it is answered", agents|people, []string{"wait"},
 			getRequest),
@@ -330,6 +333,21 @@ func explainCall(v *Service, _ context.Context, r *request[client.ExplainRequest
 	}
 	view, _, err := v.Try(r.body.Call, v.s.opts.World)
 	return view, err
+}
+
+// tryCall decides by a policy of the caller's own: a framework's, which is an object in its process.
+func tryCall(v *Service, ctx context.Context, r *request[inprocess.Trial]) (*inprocess.Verdict, error) {
+	if err := boundCall(&r.body.Call, "call", -1); err != nil {
+		return nil, err
+	}
+	if err := r.admit(&r.body.Call, v.s.shelf); err != nil {
+		return nil, err
+	}
+	out, err := v.s.trials.Try(ctx, &r.body, v.s.opts.World)
+	if err != nil {
+		return nil, bad(err.Error())
+	}
+	return out, nil
 }
 
 func listRequests(v *Service, ctx context.Context, r *request[none]) (*client.Requests, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/face/inprocess"
 	"github.com/obstat/obstat/internal/face/mcp"
 	"github.com/obstat/obstat/internal/face/tell"
 	"github.com/obstat/obstat/internal/keep/docs"
@@ -97,6 +98,7 @@ type Server struct {
 	feed     *approval.Feed
 	hub      *hub
 	shelf    *shelf
+	trials   inprocess.Trials
 	auth     *auth
 	metrics  *metrics
 	limits   *limits

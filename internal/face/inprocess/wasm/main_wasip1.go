@@ -33,6 +33,9 @@ func load(n int32) int32 { return answer(instance.engine.Load(message(n))) }
 //go:wasmexport obstat_decide
 func decide(policy, n int32) int32 { return answer(instance.engine.Decide(int(policy), message(n))) }
 
+//go:wasmexport obstat_try
+func try(n int32) int32 { return answer(instance.engine.Try(message(n))) }
+
 //go:wasmexport obstat_reply
 func reply() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(instance.reply)) }
 
