@@ -40,6 +40,9 @@ type Event struct {
 	// Mode is the agent's mode as the payload has it, "" where it does not tell: `plan`. A policy is told
 	// it, as Call.Mode, only where the word is one of its own.
 	Mode string
+	// Approved are patterns, by permission, that a person has approved for good in the agent's own prompt; nil where
+	// the agent does not tell, and then its prompt is not counted on.
+	Approved map[string][]string
 	// Variant tells apart the forms that an agent has for one event.
 	Variant string
 
@@ -51,6 +54,8 @@ type Event struct {
 type Options struct {
 	// Answered: a person has approved this very call, or granted it before.
 	Answered bool
+	// Shown: the agent's own rules ask about this call, so that its prompt follows an ask.
+	Shown bool
 	// Accepted are rules for the agent itself to remember, in its notation, each
 	// for its Scope; agents that cannot are not told.
 	Accepted []obstat.Offer
@@ -144,6 +149,9 @@ func (e *Event) Encode(d *obstat.Decision, o *Options) Reply {
 		return e.Who().encode(e, &answer{none: true})
 	}
 	a := e.asked(d, o)
+	if o.Shown && d.Verdict == obstat.Ask {
+		a.none = true
+	}
 	if a.none {
 		a.input = nil
 	} else {
@@ -194,6 +202,10 @@ func (e *Event) Left(d *obstat.Decision) bool {
 
 // builtIn is the layer of rules that an agent brings along.
 const builtIn = "defaults"
+
+// Prompts tells whether the agent asks a person in its own prompt, where its own rules do: it says which patterns were
+// approved there, and no word of its command line answers for the person, such as `--auto`.
+func (e *Event) Prompts() bool { return e.Approved != nil && e.plain() }
 
 // Again tells whether the agent asks for the call once more, before its own prompt.
 func (e *Event) Again() bool { return e.Name == permissionRequest }

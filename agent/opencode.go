@@ -32,7 +32,7 @@ func openCode() *Agent {
 			housekeeping: "todowrite todoread question plan_enter plan_exit invalid StructuredOutput",
 			modes: []Mode{{Name: AnyMode, Allow: Idle,
 				Says: "Its agent's own rules and prompts follow; obstat decides with the rules of the agent that runs."}},
-			askings: []Asking{{Way: "interactive, run and serve, --auto too", At: AtObstat}},
+			starts: openCodeAnswers, askings: openCodeAskings,
 		},
 		settings: settings{
 			events: []string{executeBefore}, limit: patient, places: openCodePlaces,
@@ -78,12 +78,25 @@ var openCodePlaces = []place{
 var openCodeCovers = []Limit{
 	{"subagents", Yes, "Calls of subagents, in sessions of their own, reach the plugin."},
 	{"headless runs", Yes, "opencode run asks nobody; obstat's answer counts."},
-	{"asking", No, "A plugin cannot ask, so an ask is a denial; obstat ask can answer it."},
+	{"asking", Partly, "opencode's own prompt asks about calls that its own rules ask about; a plugin cannot ask, so " +
+		"that any other ask goes to obstat ask, and is a denial where nobody is there."},
 	{"a hook that fails", Partly, "The plugin throws where obstat is missing or dies; a plugin that does not load is a " +
 		"line in a log, and calls run."},
 	{"a hook that is late", Yes, "opencode waits; the plugin gives up after ten minutes and denies."},
 	{"no network", Partly, "With a plugin opencode waits at its start for a package from the network; install with " +
 		"--offline."},
+}
+
+// openCodeAnswers are the words of a command line with which opencode answers its own asks: run with no, the others
+// with yes.
+const openCodeAnswers = "run --auto --yolo --dangerously-skip-permissions"
+
+var openCodeAskings = []Asking{
+	{Way: "interactive and serve, where a rule of opencode's own files asks", At: AtPrompt, args: ".",
+		Says: "as without obstat; `always` holds there until opencode ends"},
+	{Way: "run, --auto and --yolo", At: AtObstat, args: "run --auto", Says: "opencode would answer by itself"},
+	{Way: "every other ask: obstat.yaml, the floor, doom_loop, self-protection", At: AtObstat,
+		Says: "a plugin cannot ask; so on macOS and Windows, where obstat cannot see the command line"},
 }
 
 const (
@@ -96,7 +109,7 @@ const openCodeAgent = "build"
 
 func openCodeDecode(p *payload, e *Event) {
 	r := p.root
-	p.keys(r, "hook_event_name tool sessionID callID args agent directory")
+	p.keys(r, "hook_event_name tool sessionID callID args agent directory approved")
 	if e.Name != "" && e.Name != executeBefore && e.Name != executeAfter {
 		p.noEvent(e)
 	}
@@ -104,6 +117,7 @@ func openCodeDecode(p *payload, e *Event) {
 		Dir: p.text(r, "directory")}
 	e.ToolUse, e.Mode = p.text(r, "callID"), cmp.Or(p.text(r, "agent"), openCodeAgent)
 	e.Call.Mode = obstat.Mode(e.Mode)
+	e.Approved = p.lists(r, "approved")
 	if e.Name == executeAfter {
 		p.after(e, "output", "duration_ms")
 	}
@@ -149,7 +163,7 @@ func openCodeWords(line string) (words []string) {
 func openCodeForge(event, dir string, p probe) object {
 	tool, args := p.as("bash", "write", "filePath", "content")
 	return obj("hook_event_name", event, "tool", tool, "sessionID", canarySession, "callID", "canary", "args", args,
-		"directory", dir)
+		"directory", dir, "approved", obj())
 }
 
 func openCodeCheck(s *Setup) {

@@ -52,11 +52,23 @@ const ask = (payload) =>
     to.run.stdin.write(`${id} ${payload}\n`);
   });
 
+const approved = Object.create(null); // patterns that a person has approved for good in opencode's own prompt, by permission
+const requests = new Map(); // opencode's own requests that wait, by their IDs
 const running = new Map(); // calls that obstat allowed, by their IDs
 const agents = new Map(); // the agent that a session runs, whose rules count: build, plan, one of the project's
 
 const runs = (session, name) => {
   if (typeof session === "string" && typeof name === "string" && name) agents.set(session, name);
+};
+
+// Notes what a person approves for good. opencode then asks no more, also about calls that obstat would leave to its prompt.
+const noted = (event) => {
+  const at = event?.properties;
+  if (event?.type === "permission.asked") requests.set(at.id, at);
+  if (event?.type !== "permission.replied") return;
+  const request = requests.get(at.requestID);
+  requests.delete(at.requestID);
+  if (request && at.reply === "always") (approved[request.permission] ??= []).push(...request.always);
 };
 
 export const Obstat = async ({ directory }) => ({
@@ -65,6 +77,7 @@ export const Obstat = async ({ directory }) => ({
   "chat.params": async (input) => runs(input?.sessionID, input?.message?.agent),
   // Tells what became of a call; nobody waits for it.
   event: async ({ event }) => {
+    noted(event);
     const part = event?.properties?.part;
     const state = part?.state;
     if (event?.type !== "message.part.updated" || part?.type !== "tool" || !["completed", "error"].includes(state?.status)) return;
@@ -89,6 +102,7 @@ export const Obstat = async ({ directory }) => ({
       args: output.args ?? {},
       agent: agents.get(input.sessionID),
       directory,
+      approved,
     };
     const said = await ask(JSON.stringify(call));
     let answer;

@@ -174,6 +174,28 @@ func (p *payload) text(n *tree.Node, key string) string {
 	return v.Str
 }
 
+// lists returns an object of lists of texts, nil where there is none.
+func (p *payload) lists(n *tree.Node, key string) map[string][]string {
+	v := n.Get(key)
+	if v == nil || v.Is(tree.Null) {
+		return nil
+	}
+	if !v.Is(tree.Object) {
+		p.fail("%s must be an object, not %s", key, v.Kind)
+		return nil
+	}
+	out := map[string][]string{}
+	for _, m := range v.Members {
+		for _, one := range m.Value.Elems {
+			if !one.Is(tree.String) {
+				p.fail("%s must have texts, not %s", key, one.Kind)
+			}
+			out[m.Key] = append(out[m.Key], one.Str)
+		}
+	}
+	return out
+}
+
 // need returns the text at key, which must be there.
 func (p *payload) need(n *tree.Node, key string) string {
 	s := p.text(n, key)

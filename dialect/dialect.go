@@ -124,6 +124,18 @@ type Linter interface {
 	Lint(in *Input, p *obstat.Program) obstat.Errors
 }
 
+// A Prompter is a Dialect whose system puts asks to a person by itself: Prompts tells whether its own rules, without
+// the floor, ask about a call. Approved are the patterns, by permission, that a person has approved there for good.
+type Prompter interface {
+	Prompts(l *Loaded, call *obstat.Call, world obstat.World, approved map[string][]string) bool
+}
+
+// Prompts tells whether the system that reads these files asks a person about a call by itself.
+func (l *Loaded) Prompts(call *obstat.Call, world obstat.World, approved map[string][]string) bool {
+	p, ok := l.Dialect.(Prompter)
+	return ok && p.Prompts(l, call, world, approved)
+}
+
 // A Careful is a Dialect whose system asks about some things whatever its rules allow, `rm -r ~` or a change of
 // `.git`: Asks returns them as sentences of obstat.yaml.
 type Careful interface {

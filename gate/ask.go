@@ -135,7 +135,8 @@ func (p *passage) inquire(ctx context.Context, d obstat.Decision) (obstat.Decisi
 	if settled := p.settledByFace(ctx, &d); settled != nil {
 		return *settled, nil
 	}
-	if n := len(p.call.Input); n > maxInput && p.terms.Ask != Leave {
+	leave := p.terms.Ask == Leave || p.shown()
+	if n := len(p.call.Input); n > maxInput && !leave {
 		return d.Refuse(fault(fmt.Sprintf("its input of %d bytes is more than a human can be shown; make it smaller", n))), nil
 	}
 	switch {
@@ -145,7 +146,7 @@ func (p *passage) inquire(ctx context.Context, d obstat.Decision) (obstat.Decisi
 	default:
 		d.Offers = j.From.Offers(&j.Call, p.world, &d)
 	}
-	if p.terms.Ask == Leave {
+	if leave {
 		return d, nil
 	}
 	var expires time.Time
@@ -165,6 +166,11 @@ func (p *passage) inquire(ctx context.Context, d obstat.Decision) (obstat.Decisi
 	}
 	req.Expires, p.asked = expires, req.ID
 	return d, req
+}
+
+// shown tells whether the agent puts the ask to a person by itself. One about a guard of the agent it does not.
+func (p *passage) shown() bool {
+	return p.terms.Shown != nil && !p.j.self && p.terms.Doubt == "" && p.terms.Shown(&p.j.Ruling, p.world)
 }
 
 // settledByFace returns the decision where [Terms].Settle makes one, nil where a

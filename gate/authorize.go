@@ -55,6 +55,9 @@ type Terms struct {
 	// Settle settles an ask that no grant settled, before a person is asked; nil,
 	// and a nil Settled, leave it open. An error denies.
 	Settle func(ctx context.Context, call *obstat.Call, d *obstat.Decision) (*Settled, error)
+	// Shown tells of an ask that no grant settled whether the agent's own rules put it to a person, in its own prompt:
+	// then it is returned, as with Leave. nil: none is.
+	Shown func(r *policy.Ruling, world obstat.World) bool
 	// Claim has the proofs of the caller that takes the approval which [Gate.Resume] waits for,
 	// and its call.
 	Claim approval.Claiming
@@ -135,7 +138,7 @@ func (g *Gate) begin(ctx context.Context, call *obstat.Call, terms *Terms) *pass
 		if len(c.Roots) == 0 && c.Dir != "" {
 			c.Roots = []string{c.Dir} // the workspace of a call that names none
 		}
-		c.Repeat = max(c.Repeat, g.repeated(&c, digest))
+		c.Repeat = max(c.Repeat, g.opts.Repeats.count(&c, digest))
 	}
 	p.j = g.judge(ctx, &c, p.world, p.terms.Doubt)
 	return p

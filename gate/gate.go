@@ -69,6 +69,8 @@ type Options struct {
 	// NoStart leaves the gate's beginning out of the ledger, for one that lives
 	// for a single call.
 	NoStart bool
+	// Repeats counts equal calls in a row, for gates that share a session's calls; nil: the gate's own.
+	Repeats *Repeats
 	// Guarded are files and directories, beside the policy, the agents' hook
 	// entries and obstat's own state, that a call changes only with a human's
 	// answer. The files of a store that is a [Filer] are among them.
@@ -100,19 +102,24 @@ type Filer interface {
 type Gate struct {
 	opts Options
 
-	mu      sync.Mutex
-	store   Store
-	broker  *approval.Broker
-	mask    *ledger.Masker
-	noted   map[string]noted  // by directory
-	said    noted             // in the ledger, last
-	lost    error             // why the ledger could not be written the last time
-	repeats map[string]repeat // by agent and session
-	shield  protect.Keeper
-	last    guard // that was looked for last
-	around  policy.Neighbours
-	state   []string // that is guarded
-	tried   triedRule
+	mu     sync.Mutex
+	store  Store
+	broker *approval.Broker
+	mask   *ledger.Masker
+	noted  map[string]noted // by directory
+	said   noted            // in the ledger, last
+	lost   error            // why the ledger could not be written the last time
+	shield protect.Keeper
+	last   guard // that was looked for last
+	around policy.Neighbours
+	state  []string // that is guarded
+	tried  triedRule
+}
+
+// Repeats counts equal calls in a row, by agent and session. The zero value is ready, and safe for concurrent use.
+type Repeats struct {
+	mu sync.Mutex
+	of map[string]repeat
 }
 
 type repeat struct {
@@ -138,7 +145,10 @@ func Open(ctx context.Context, opts Options) (*Gate, error) {
 	if opts.Sessions == nil {
 		opts.Sessions = new(sessionMap)
 	}
-	g := &Gate{opts: opts, noted: map[string]noted{}, repeats: map[string]repeat{}}
+	g := &Gate{opts: opts, noted: map[string]noted{}}
+	if g.opts.Repeats == nil {
+		g.opts.Repeats = new(Repeats)
+	}
 	g.state = opts.keptFiles()
 	if opts.Store != nil {
 		if err := g.take(opts.Store); err != nil {
@@ -307,20 +317,20 @@ func (g *Gate) masks(text string) string {
 	return mask.Text(text)
 }
 
-// repeated counts how often the session made this very call in a row before.
-func (g *Gate) repeated(c *obstat.Call, digest [32]byte) int {
+// count returns how often the session made this very call in a row before.
+func (r *Repeats) count(c *obstat.Call, digest [32]byte) int {
 	key := c.Agent + "\x00" + c.Session
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	r, ok := g.repeats[key]
-	if !ok || r.digest != digest {
-		if len(g.repeats) > 10_000 {
-			clear(g.repeats) // sessions end without saying so
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, ok := r.of[key]
+	if !ok || last.digest != digest {
+		if r.of == nil || len(r.of) > 10_000 {
+			r.of = map[string]repeat{} // sessions end without saying so
 		}
-		g.repeats[key] = repeat{digest: digest}
+		r.of[key] = repeat{digest: digest}
 		return 0
 	}
-	r.n++
-	g.repeats[key] = r
-	return r.n
+	last.n++
+	r.of[key] = last
+	return last.n
 }

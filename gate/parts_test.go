@@ -53,7 +53,7 @@ func TestJoin(t *testing.T) {
 // TestRepeated: a call counts as repeated in its own session and agent, in a row; and the
 // count of sessions is bounded.
 func TestRepeated(t *testing.T) {
-	g := &Gate{repeats: map[string]repeat{}}
+	g := new(Repeats)
 	a, b := [32]byte{1}, [32]byte{2}
 	for i, tt := range []struct {
 		session, agent string
@@ -62,17 +62,17 @@ func TestRepeated(t *testing.T) {
 	}{
 		{"s", "x", a, 0}, {"s", "x", a, 1}, {"s", "x", a, 2}, {"t", "x", a, 0}, {"s", "y", a, 0}, {"s", "x", b, 0}, {"s", "x", a, 0}, {"t", "x", a, 1},
 	} {
-		if got := g.repeated(&obstat.Call{Session: tt.session, Agent: tt.agent}, tt.digest); got != tt.want {
+		if got := g.count(&obstat.Call{Session: tt.session, Agent: tt.agent}, tt.digest); got != tt.want {
 			t.Errorf("call %d: %d, want %d", i, got, tt.want)
 		}
 	}
 	for i := range 10_100 {
-		g.repeated(&obstat.Call{Session: fmt.Sprint(i)}, a)
-		if len(g.repeats) > 10_001 {
-			t.Fatalf("%d sessions", len(g.repeats))
+		g.count(&obstat.Call{Session: fmt.Sprint(i)}, a)
+		if len(g.of) > 10_001 {
+			t.Fatalf("%d sessions", len(g.of))
 		}
 	}
-	if len(g.repeats) > 200 {
-		t.Errorf("%d sessions after all were forgotten", len(g.repeats))
+	if len(g.of) > 200 {
+		t.Errorf("%d sessions after all were forgotten", len(g.of))
 	}
 }

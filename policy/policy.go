@@ -63,6 +63,9 @@ type Named struct {
 	Options map[string]string
 }
 
+// IsZero tells whether nothing is named, so that files are found and read as their systems do.
+func (n *Named) IsZero() bool { return len(n.Files) == 0 && n.Dialect == "" && len(n.Options) == 0 }
+
 // A Finder finds policies. The zero value is ready for use.
 type Finder struct {
 	// Dialects are the formats that are looked for; nil is all of them.

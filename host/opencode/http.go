@@ -35,7 +35,7 @@ type HandlerOptions struct {
 	// Heartbeat is how often a quiet stream of events says that it is alive.
 	// Zero: ten seconds.
 	Heartbeat time.Duration
-	// Fail writes an error of the board; nil: as the program does.
+	// Fail writes an error of the board that is no [NotFoundError]; nil: as the program does.
 	Fail func(w http.ResponseWriter, err error)
 }
 
@@ -110,11 +110,11 @@ func (h *handler) answer(field string) http.HandlerFunc {
 func (h *handler) fail(w http.ResponseWriter, err error, status int) {
 	var missing *NotFoundError
 	switch name := map[int]string{http.StatusBadRequest: "BadRequest"}[status]; {
-	case h.opts.Fail != nil:
-		h.opts.Fail(w, err)
 	case errors.As(err, &missing):
 		writeError(w, http.StatusNotFound, "PermissionNotFoundError", map[string]string{"requestID": missing.RequestID,
 			"message": missing.Error()})
+	case h.opts.Fail != nil:
+		h.opts.Fail(w, err)
 	default:
 		writeError(w, status, cmp.Or(name, "UnknownError"), map[string]string{"message": err.Error()})
 	}

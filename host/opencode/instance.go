@@ -317,7 +317,7 @@ func (i *Instance) Answer(ctx context.Context, to Target, reply Reply, message s
 		return err
 	}
 	at := slices.IndexFunc(all, func(r *approval.Request) bool {
-		return shownID(r.ID) == id && (session == "" || session == r.Call.Session)
+		return ShownID(r.ID) == id && (session == "" || session == r.Call.Session)
 	})
 	if at < 0 {
 		return &NotFoundError{id}
@@ -374,7 +374,7 @@ func (i *Instance) settled(r *approval.Request) {
 	if r.State == approval.Canceled || r.Call.Dir != i.opts.Directory {
 		return // the program says nothing of an ask that was taken back
 	}
-	if replied, ok := EventOf(r, Request{ID: shownID(r.ID)}); ok {
+	if replied, ok := EventOf(r, Request{ID: ShownID(r.ID)}); ok {
 		i.events.Publish(replied)
 	}
 }
@@ -397,5 +397,5 @@ func (i *Instance) Close(ctx context.Context) error {
 	return err
 }
 
-// shownID is the program's form of a request's identifier: per_...
-func shownID(id string) string { return "per_" + strings.TrimPrefix(id, "req_") }
+// ShownID returns the program's form of a request's identifier: `per_...`.
+func ShownID(id string) string { return "per_" + strings.TrimPrefix(id, "req_") }

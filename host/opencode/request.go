@@ -3,6 +3,7 @@ package opencode
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -79,38 +80,73 @@ func (i *Instance) call(req *Request) (*obstat.Call, []obstat.Offer) {
 
 // show returns a request of the gate as the program shows it.
 func (i *Instance) show(r *approval.Request, ref *ToolRef) Request {
-	out := Request{ID: shownID(r.ID), SessionID: r.Call.Session, Permission: r.Call.Tool, Patterns: r.Call.Subjects,
-		Always: []string{}, Metadata: r.Call.Input, Tool: ref}
+	out := Show(i.loaded(&r.Call), r, i.opts.Gate.World)
+	out.Tool = ref
+	return out
+}
+
+// Show returns a request as the program shows it, under a policy of any dialect. `cat /etc/hosts` that asks only
+// because it leaves the project is `external_directory` with `/etc/*`, the third equal call in a row `doom_loop`.
+func Show(l *dialect.Loaded, r *approval.Request, world obstat.World) Request {
+	out := Request{ID: ShownID(r.ID), SessionID: r.Call.Session, Permission: r.Call.Tool, Patterns: r.Call.Subjects,
+		Always: []string{}, Metadata: r.Call.Input}
 	var a asked
 	if len(r.Call.Subjects) == 0 {
-		out.Permission, out.Patterns = shownAsk(i.loaded(&r.Call), &r.Call, i.opts.Gate.World)
+		out.Permission, out.Patterns = shownAsk(l, &r.Call, world)
 	} else if json.Unmarshal(r.Call.Input, &a) == nil {
 		out.Metadata = a.Metadata
 	}
 	if len(r.Offers) > 0 {
 		for _, o := range r.Offers[0].Rules() {
-			if rule, err := obstat.ParseRule(o.Rule); err == nil {
-				out.Always = append(out.Always, opencode.RuleOf(&rule).Pattern)
-			}
+			out.Always = append(out.Always, shownRule(l, &o))
 		}
 	}
 	return out
 }
 
-// shownAsk returns the ask that a call is shown as: of several the tool's own, which
-// is the last.
+// shownRule returns the pattern of a rule in opencode's notation, and any other rule as its text.
+func shownRule(l *dialect.Loaded, o *approval.Offer) string {
+	rule, err := obstat.ParseRule(o.Rule)
+	if err != nil || !isOpencode(l) {
+		return o.Text
+	}
+	return opencode.RuleOf(&rule).Pattern
+}
+
+func isOpencode(l *dialect.Loaded) bool {
+	return l.Program != nil && l.Program.Dialect == opencode.Dialect{}.Name()
+}
+
+// shownAsk returns the ask that a call is shown as: of several the tool's own where that asks, else the one that
+// does.
 func shownAsk(l *dialect.Loaded, call *obstat.Call, world obstat.World) (string, []string) {
-	asks, err := opencode.AsksOf(l.Program, call, world)
+	asks, err := opencode.Asks(opencode.Last, true, call, world)
+	if isOpencode(l) {
+		asks, err = opencode.AsksOf(l.Program, call, world)
+	}
 	if err != nil || len(asks) == 0 {
 		return call.Tool, []string{"*"}
 	}
-	a := asks[len(asks)-1]
-	for _, other := range asks {
-		if other.Permission != externalDirectory && other.Permission != "doom_loop" {
-			a = other
+	own := slices.IndexFunc(asks, func(a opencode.Ask) bool {
+		return a.Permission != externalDirectory && a.Permission != doomLoop
+	})
+	if own < 0 || !askedBy(l, call, &asks[own], world) {
+		at := slices.IndexFunc(asks, func(a opencode.Ask) bool { return askedBy(l, call, &a, world) })
+		if own = max(own, 0); at >= 0 {
+			own = at
 		}
 	}
-	return a.Permission, a.Patterns
+	return asks[own].Permission, asks[own].Patterns
+}
+
+// askedBy tells whether the policy asks about one of a call's asks. A policy of another dialect knows no such
+// parts, and asks about the call.
+func askedBy(l *dialect.Loaded, call *obstat.Call, a *opencode.Ask, world obstat.World) bool {
+	if !isOpencode(l) || l.Policy == nil {
+		return true
+	}
+	part := &obstat.Call{Tool: a.Permission, Subjects: a.Patterns, Mode: call.Mode, Dir: call.Dir, Roots: call.Roots}
+	return l.Policy.Decide(part, world).Verdict == obstat.Ask
 }
 
 // refusedOf returns the refused permission and pattern of a call: the part that decided, or the first pattern.
@@ -157,4 +193,7 @@ func (i *Instance) AssertExternalDirectory(ctx context.Context, session, file st
 	return nil
 }
 
-const externalDirectory = "external_directory"
+const (
+	externalDirectory = "external_directory"
+	doomLoop          = "doom_loop"
+)

@@ -22,7 +22,11 @@ var update = flag.Bool("update", false, "write docs/agents/asks.md")
 // asking is a call on its way that a row of the table is about; desk: somebody is at obstat ask.
 func (s *scene) asking(row *agent.Asking, desk bool) *turn {
 	s.t.Helper()
-	in, getenv := row.Payload("/src", "npm test", "/src/a")
+	dir, found := "/src", row.Agent == agent.OpenCode && row.At == agent.AtPrompt
+	if found { // opencode asks by the files that it finds itself
+		dir = filepath.Dir(s.file)
+	}
+	in, getenv := row.Payload(dir, "npm test", dir+"/a")
 	e, err := agent.Decode(row.Agent, in, getenv)
 	if err != nil || e.Call == nil {
 		s.t.Fatalf("%s, %s: %+v, %v", row.Agent, row.Way, e, err)
@@ -36,7 +40,9 @@ func (s *scene) asking(row *agent.Asking, desk bool) *turn {
 		}
 	}
 	t := &turn{run: &run{Options: o, began: time.Now(), timer: time.NewTimer(time.Hour)}, event: e}
-	t.Policy.Files = []string{s.file}
+	if !found {
+		t.Policy.Files = []string{s.file}
+	}
 	return t
 }
 

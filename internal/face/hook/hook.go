@@ -66,6 +66,8 @@ type Options struct {
 
 	// files finds the policies of all calls of a process that stays; nil: of one alone.
 	files *gate.Files
+	// repeats counts equal calls in a row, of all calls of a process that stays.
+	repeats *gate.Repeats
 
 	// These are for tests; nil is [store.Open], [desk.Taken] and the hooks' ledger.
 	open   func(ctx context.Context, db string) (store.Store, error)
@@ -73,6 +75,8 @@ type Options struct {
 	ledger ledger.Appender
 	// machine tells the level of the machine; nil is [confine.Probe].
 	machine func(context.Context) confine.Report
+	// started returns the agent's command line; nil reads the processes above.
+	started func() []string
 	NoPins  bool
 }
 
@@ -108,6 +112,9 @@ func newRun(o *Options) *run {
 	}
 	if r.taken == nil {
 		r.taken = desk.Taken
+	}
+	if r.started == nil {
+		r.started = func() []string { return startedBy(os.Getppid()) }
 	}
 	return r
 }
@@ -257,10 +264,11 @@ func (r *run) answer() reply {
 		return reply{Reply: e.Refuse(why)}
 	}
 	if e.Who().ReadsStart() {
-		e.Started = startedBy(os.Getppid())
+		e.Started = r.started()
 	}
 	a := (&turn{run: r, event: e}).decide(context.Background())
-	return reply{e.Encode(&a.Decision, &agent.Options{Accepted: a.remember, Answered: byPerson(&a.Decision)}),
+	o := &agent.Options{Accepted: a.remember, Answered: byPerson(&a.Decision), Shown: a.shown}
+	return reply{e.Encode(&a.Decision, o),
 		a.Verdict == obstat.Allow && a.Input == nil}
 }
 

@@ -47,6 +47,62 @@ func TestOpenCodeAgents(t *testing.T) {
 	}
 }
 
+// TestOpenCodePrompt: an ask of opencode's own files is left to opencode's own prompt, where that asks a person; every
+// other ask is not, and a denial where nobody is at `obstat ask`.
+func TestOpenCodePrompt(t *testing.T) {
+	home := place(t, map[string]string{
+		"p/opencode.json": `{"permission":{"bash":{"*":"allow","git push *":"ask","rm *":"deny"},"edit":{"*":"allow","*.lock":"ask"}},
+			"agent":{"quiet":{"permission":{"bash":{"git push *":"deny"}}}}}`,
+		"q/opencode.json": `{"permission":{"bash":"allow"}}`,
+		"q/obstat.yaml":   "version: 1\nask:\n  - run git push\nallow:\n  - run git\n",
+	})
+	plain := []string{"opencode", "."}
+	for _, c := range []struct {
+		dir, agent, tool, args, approved string
+		started                          []string
+		code                             int
+		say                              string
+	}{
+		{"p", "build", "bash", `{"command":"git push origin"}`, `{}`, plain, ExitOK, "own rule"},
+		{"p", "plan", "bash", `{"command":"git push origin"}`, `{}`, plain, ExitOK, "own rule, another agent"},
+		{"p", "build", "bash", `{"command":"make && git push origin"}`, `{}`, plain, ExitOK, "a part"},
+		{"p", "build", "write", `{"filePath":"/HOME/p/a.lock","content":""}`, `{}`, plain, ExitOK, "a file"},
+		{"p", "build", "read", `{"filePath":"/etc/hosts"}`, `{}`, plain, ExitOK, "outside, which opencode asks about"},
+		{"p", "quiet", "bash", `{"command":"git push origin"}`, `{}`, plain, ExitDeny, "denied to this agent"},
+		{"p", "build", "bash", `{"command":"git push; rm -r x"}`, `{}`, plain, ExitDeny, "denied"},
+		{"p", "build", "bash", `{"command":"git push origin"}`, `null`, plain, ExitDeny, "a plugin of before"},
+		{"p", "build", "bash", `{"command":"git push origin"}`, `{}`, nil, ExitDeny, "a command line that is not known"},
+		{"p", "build", "bash", `{"command":"git push origin"}`, `{}`, []string{"opencode", "run", "--auto", "x"}, ExitDeny, "opencode would say yes"},
+		{"p", "build", "bash", `{"command":"git push origin"}`, `{}`, []string{"opencode", "--yolo"}, ExitDeny, "opencode would say yes"},
+		{"p", "build", "bash", `{"command":"git push origin"}`, `{"bash":["git push *"]}`, plain, ExitDeny, "opencode would not ask"},
+		{"p", "build", "bash", `{"command":"git push origin"}`, `{"bash":["git fetch *"],"read":["*"]}`, plain, ExitOK, "approved something else"},
+		{"p", "build", "bash", `{"command":"sh -c 'git push origin'"}`, `{}`, plain, ExitDeny, "opencode does not see it"},
+		{"q", "build", "bash", `{"command":"git push origin"}`, `{}`, plain, ExitDeny, "obstat's own rule"},
+		{"p", "build", "write", `{"filePath":"/HOME/.config/opencode/plugins/obstat.js","content":""}`, `{}`, plain, ExitDeny, "a guard"},
+	} {
+		in := fmt.Sprintf(`{"hook_event_name":"tool.execute.before","tool":%q,"sessionID":"s","callID":"c","args":%s,"agent":%q,"directory":%q,"approved":%s}`,
+			c.tool, strings.ReplaceAll(c.args, "/HOME", home), c.agent, home+"/"+c.dir, c.approved)
+		o := &Options{Agent: agent.OpenCode, Dir: home + "/" + c.dir, World: homed{obstat.OS{}, home}, started: func() []string { return c.started }}
+		if out, words, code := hookIn(t, o, strings.NewReader(in), nil); code != c.code || (code == ExitOK) != strings.Contains(out, `"allow"`) {
+			t.Errorf("%s, %s %s: %d %s %s", c.say, c.agent, c.args, code, out, words)
+		}
+	}
+}
+
+// TestOpenCodeDoomLoop: the process that stays counts equal calls in a row, by session.
+func TestOpenCodeDoomLoop(t *testing.T) {
+	s := serve(t, &Options{}, `{"permission":{"bash":"allow"}}`)
+	for n, c := range []struct{ session, command, code string }{
+		{"a", "make", "0"}, {"a", "make", "0"}, {"b", "make", "0"}, {"a", "make", "2"}, {"a", "ls", "0"}, {"a", "make", "0"},
+	} {
+		s.send("%d %s\n", n, strings.Replace(s.payload(c.command), `"sessionID":"s"`, `"sessionID":"`+c.session+`"`, 1))
+		_, code, _ := s.answer()
+		if code != c.code || code == "2" && !strings.Contains(s.lines.Text(), "doom_loop") {
+			t.Errorf("call %d: %s", n, s.lines.Text())
+		}
+	}
+}
+
 // TestModeChanges: a person who changes the mode, or the policy, between two calls is obeyed at the next.
 func TestModeChanges(t *testing.T) {
 	home := place(t, map[string]string{"p/a": ""})

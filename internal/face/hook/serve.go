@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/obstat/obstat/gate"
 )
 
 // A server answers the calls of one agent as long as that runs, so that it need not start a
@@ -32,7 +34,7 @@ const maxCalls = 256
 func Serve(o *Options) int {
 	s := &server{Options: *o, slots: make(chan struct{}, maxCalls)}
 	wd, _ := s.Getwd()
-	s.files = newRun(&s.Options).sources(s.Agent, wd)
+	s.files, s.repeats = newRun(&s.Options).sources(s.Agent, wd), new(gate.Repeats)
 	in := bufio.NewReaderSize(s.In, 64<<10)
 	code := ExitOK
 	for {

@@ -101,7 +101,7 @@ func TestServe(t *testing.T) {
 	const n = 40
 	go func() {
 		for i := range n {
-			fmt.Fprintf(s.in, "%d %s\n", i, s.payload([]string{"ls x", "rm x"}[i%2]))
+			fmt.Fprintf(s.in, "%d %s\n", i, s.payload(fmt.Sprintf([]string{"ls x%d", "rm x%d"}[i%2], i)))
 		}
 	}()
 	seen := map[string]bool{}

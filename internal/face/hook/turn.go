@@ -20,6 +20,7 @@ import (
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/ledger/logfile"
+	"github.com/obstat/obstat/policy"
 	"github.com/obstat/obstat/store"
 )
 
@@ -29,6 +30,8 @@ type turn struct {
 	event *agent.Event
 	db    string // the database file; "" where there is no home to keep it in
 	noDB  error
+	// shown: the agent asks about the call in its own prompt.
+	shown bool
 	// decides: it is the call's own turn, whose decision comes too late once the agent is answered.
 	decides bool
 }
@@ -37,6 +40,7 @@ type turn struct {
 type answered struct {
 	gate.Result
 	remember []obstat.Offer
+	shown    bool // in the agent's own prompt
 }
 
 // byPerson tells whether a person has approved this very call, or granted it before.
@@ -92,7 +96,7 @@ func (t *turn) decide(ctx context.Context) answered {
 		}
 		t.approved(&as)
 	}
-	return answered{a, t.remembered(&a)}
+	return answered{a, t.remembered(&a), t.shown}
 }
 
 // broken denies a call, for the reason that the gate could not be opened.
@@ -135,6 +139,7 @@ func (t *turn) serve(o *gate.Options, terms *gate.Terms) error {
 	if err != nil {
 		return err
 	}
+	terms.Shown = nil // the server's people answer
 	o.Policy, o.MayGrant, terms.Ask = s, func() bool { return false }, gate.Wait
 	terms.Settle = func(ctx context.Context, call *obstat.Call, _ *obstat.Decision) (*gate.Settled, error) {
 		most := t.Waiting.Limit(t.event.Agent)
@@ -174,8 +179,8 @@ func (t *turn) options(ctx context.Context, cancel func(), wd string) (gate.Opti
 		files = t.sources(t.event.Agent, wd)
 		files.Once = true
 	}
-	o := gate.Options{Policy: files, World: t.World, Getenv: t.Getenv, NoStart: true, Places: []string{wd},
-		MayGrant: t.mayBeGranted,
+	o := gate.Options{Policy: files, World: t.World, Getenv: t.Getenv, NoStart: true, Repeats: t.repeats,
+		Places: []string{wd}, MayGrant: t.mayBeGranted,
 		Approval: approval.Options{Asked: t.asked}, Ledger: t, NoRecord: t.NoLedger,
 		Waits: func() (time.Duration, string) { return t.waits(ctx, cancel) }}
 	if t.ledger != nil {
@@ -192,6 +197,9 @@ func (t *turn) options(ctx context.Context, cancel func(), wd string) (gate.Opti
 	terms := gate.Terms{Suggested: suggested(t.event), Settle: t.settle, Silent: t.silent}
 	if t.agentAsks() {
 		terms.Ask = gate.Leave
+	}
+	if t.event.Prompts() && !t.Waiting.Always && t.Policy.IsZero() {
+		terms.Shown = t.isShown
 	}
 	return o, terms
 }
@@ -215,6 +223,14 @@ func (t *turn) agentAsks() bool {
 		return false
 	}
 	return !t.event.Unattended || t.Waiting.Off || t.db == "" || !t.taken(t.db)
+}
+
+// isShown tells whether the agent's own rules, by the files that are on disk, ask a person about the call.
+func (t *turn) isShown(r *policy.Ruling, world obstat.World) bool {
+	own := t.event.Who().Dialect
+	t.shown = r.From != nil && r.From.OnDisk && r.From.Dialect.Name() == own &&
+		r.From.Prompts(&r.Call, world, t.event.Approved)
+	return t.shown
 }
 
 // suggested returns the rules that the agent shows with its own prompt.

@@ -2,10 +2,14 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/host/opencode"
 )
 
@@ -59,7 +63,7 @@ func newBoard(v *Service) *board {
 
 // request tells clients that a request was put or answered.
 func (b *board) request(r *approval.Request) {
-	if e, ok := opencode.EventOf(r, permissionOf(r)); ok {
+	if e, ok := opencode.EventOf(r, b.permissionOf(r)); ok {
 		b.events.Publish(e)
 	}
 }
@@ -72,44 +76,88 @@ func (b *board) Listed(ctx context.Context, directory string) (out []opencode.Re
 	pending, err := b.s.store.Requests(ctx, approval.Query{State: approval.Pending})
 	for _, p := range pending {
 		if directory == "" || directory == p.Call.Dir {
-			out = append(out, permissionOf(p))
+			out = append(out, b.permissionOf(p))
 		}
 	}
 	return out, err
 }
 
 // permissionOf returns a request as opencode's clients know it.
-func permissionOf(p *approval.Request) opencode.Request {
-	out := opencode.Request{ID: p.ID, SessionID: p.Call.Session, Permission: p.Call.Tool, Patterns: p.Call.Subjects,
-		Always: []string{}, Metadata: p.Call.Input}
-	if len(out.Patterns) == 0 {
-		out.Patterns = []string{p.About}
+func (b *board) permissionOf(p *approval.Request) opencode.Request {
+	l := &dialect.Loaded{}
+	if f, _ := b.s.shelf.InForce(&p.Call); f != nil && f.Main() != nil {
+		l = f.Main().Loaded
 	}
-	if len(p.Offers) > 0 {
-		out.Always = append(out.Always, p.Offers[0].Text)
-	}
-	return out
+	return opencode.Show(l, p, b.s.opts.World)
 }
 
-// Answer takes a person's reply. "Always" takes the first offer, and is for the session where
-// there is none.
+// Answer takes a person's reply as an instance of opencode does: a rejection takes the session's other requests
+// along, and "always" holds for the workspace and answers those of the session that it covers.
 func (b *board) Answer(ctx context.Context, to opencode.Target, reply opencode.Reply, message string) error {
 	if err := reply.Check(); err != nil {
 		return bad(err.Error())
 	}
-	r, err := b.s.store.Request(ctx, to.ID)
-	if err == nil && to.Session != "" && r.Call.Session != to.Session {
-		err = approval.ErrNotFound
-	}
-	if err != nil {
+	missing := &opencode.NotFoundError{RequestID: to.ID}
+	r, err := b.asked(ctx, to)
+	switch {
+	case errors.Is(err, approval.ErrNotFound):
+		return missing
+	case err != nil:
 		return err
 	}
-	a := client.Answer{Allow: reply != opencode.Reject, Words: message}
+	a := client.Answer{Allow: reply != opencode.Reject, Words: message, All: reply == opencode.Reject}
 	if reply == opencode.Always {
-		if a.Scope = approval.Session; len(r.Offers) > 0 {
-			a.Scope, a.Offer = approval.Always, 1
+		a.Words, a.Scope = string(opencode.Always), approval.Session
+		if len(r.Offers) > 0 {
+			a.Scope, a.Offer = approval.Workspace, 1
 		}
 	}
-	_, err = b.Service.Answer(ctx, PersonOf(ctx), to.ID, a)
+	_, err = b.Service.Answer(ctx, PersonOf(ctx), r.ID, a)
+	if a.Offer > 0 && (errors.Is(err, approval.ErrBad) || errors.Is(err, approval.ErrBroader)) {
+		a.Scope, a.Offer = "", 0 // a pattern that would not settle this request is not remembered
+		_, err = b.Service.Answer(ctx, PersonOf(ctx), r.ID, a)
+	}
+	switch {
+	case errors.Is(err, approval.ErrSettled):
+		return missing
+	case err == nil && a.Scope != "":
+		return b.cover(ctx, r)
+	}
 	return err
+}
+
+// asked returns the request that a target names, by the server's identifier or the one that clients are shown.
+func (b *board) asked(ctx context.Context, to opencode.Target) (*approval.Request, error) {
+	r, err := b.s.store.Request(ctx, to.ID)
+	if own, shown := strings.CutPrefix(to.ID, opencode.ShownID("")); shown && errors.Is(err, approval.ErrNotFound) {
+		r, err = b.s.store.Request(ctx, "req_"+own)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if to.Session != "" && r.Call.Session != to.Session || to.Directory != "" && r.Call.Dir != to.Directory {
+		return nil, approval.ErrNotFound
+	}
+	return r, nil
+}
+
+// cover answers those requests of a session that an "always" has granted, as far as the person may answer them.
+func (b *board) cover(ctx context.Context, to *approval.Request) error {
+	pending, err := b.s.store.Requests(ctx, approval.Query{State: approval.Pending})
+	if err != nil || to.Call.Session == "" {
+		return err
+	}
+	for _, r := range pending {
+		if r.Call.Session != to.Call.Session {
+			continue
+		}
+		if now, _ := b.s.gate.Authorize(ctx, &r.Call, &gate.Terms{Ask: gate.Try}); now.Grant == nil {
+			continue
+		}
+		_, err := b.Service.Answer(ctx, PersonOf(ctx), r.ID, client.Answer{Allow: true, Words: string(opencode.Always)})
+		if err != nil && !errors.Is(err, approval.ErrSettled) && !errors.Is(err, approval.ErrNotYou) {
+			return err
+		}
+	}
+	return nil
 }

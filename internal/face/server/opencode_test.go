@@ -5,8 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/face/server"
 )
 
 // TestOpencodePermissions: opencode's clients list what waits and reply in their own
@@ -36,7 +41,7 @@ func TestOpencodePermissions(t *testing.T) {
 		{s.ann, "/permission/nothing/reply", `{"reply":"once"}`, 404},
 		{s.ann, "/session/other/permissions/" + ids["make b"], `{"response":"once"}`, 404},
 		{s.ann, "/permission/" + ids["make a"] + "/reply", `{"reply":"once"}`, 200},
-		{s.ann, "/permission/" + ids["make a"] + "/reply", `{"reply":"once"}`, 409},
+		{s.ann, "/permission/" + ids["make a"] + "/reply", `{"reply":"once"}`, 404},
 		{s.ann, "/session/s/permissions/" + ids["make b"], `{"response":"always"}`, 200},
 		{s.ann, "/permission/" + ids["npm test"] + "/reply", `{"reply":"reject","message":"use make"}`, 200},
 	} {
@@ -50,6 +55,87 @@ func TestOpencodePermissions(t *testing.T) {
 	var r struct{ State, Reason string }
 	if s.get(s.ann, fmt.Sprintf("/v1/requests/%s", ids["npm test"]), &r); r.State != "refused" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestOpencodeReplies: a reply does what it does in opencode. A rejection takes the session's other requests along and
+// leaves other sessions, "always" holds patterns and answers what it covers, and what is answered is not found.
+func TestOpencodeReplies(t *testing.T) {
+	s := open(t, nil)
+	put := func(session, command string) string {
+		t.Helper()
+		body := fmt.Sprintf(`{"call":{"tool":"bash","input":{"command":%q},"session":%q,"dir":"/src"}}`, command, session)
+		var d struct{ Request struct{ ID string } }
+		if code, text := s.do(s.agent, "POST", "/v1/decisions", body); code != 200 || json.Unmarshal([]byte(text), &d) != nil {
+			t.Fatalf("%d %s", code, text)
+		}
+		return "per_" + strings.TrimPrefix(d.Request.ID, "req_")
+	}
+	waiting := func() (out []string) {
+		t.Helper()
+		var list []struct{ ID string }
+		s.get(s.ann, "/permission", &list)
+		for _, r := range list {
+			out = append(out, r.ID)
+		}
+		return out
+	}
+	reply := func(id, body string, want int) string {
+		t.Helper()
+		code, text := s.do(s.ann, "POST", "/permission/"+id+"/reply", body)
+		if code != want {
+			t.Fatalf("%s %s: %d %s", id, body, code, text)
+		}
+		return text
+	}
+	first, second, other := put("a", "make one"), put("a", "make two"), put("b", "make three")
+	reply(first, `{"reply":"reject","message":"not now"}`, 200)
+	if got := waiting(); len(got) != 1 || got[0] != other {
+		t.Errorf("%v wait after a rejection", got)
+	}
+	if text := reply(second, `{"reply":"once"}`, 404); !strings.Contains(text, "PermissionNotFoundError") || !strings.Contains(text, second) {
+		t.Error(text)
+	}
+	reply("per_nothing", `{"reply":"once"}`, 404)
+	push, again, far := put("c", "git push origin a"), put("c", "git push origin b"), put("d", "git push origin c")
+	var list []struct {
+		ID     string
+		Always []string
+	}
+	s.get(s.ann, "/permission", &list)
+	if n := len(list); n != 4 || fmt.Sprint(list[1].Always) != "[git push *]" {
+		t.Fatalf("%+v", list)
+	}
+	reply(push, `{"reply":"always"}`, 200)
+	if got := waiting(); fmt.Sprint(got) != fmt.Sprint([]string{other, far}) {
+		t.Errorf("%v wait after always for %s, which covers %s", got, push, again)
+	}
+}
+
+// TestOpencodeNames: an ask about a directory outside, or about an equal call for the third time, is called that.
+func TestOpencodeNames(t *testing.T) {
+	s := open(t, func(o *server.Options) {
+		file := filepath.Join(t.TempDir(), "opencode.json")
+		must(t, os.WriteFile(file, []byte(`{"permission":{"*":"allow","external_directory":"ask","doom_loop":"ask"}}`), 0o600))
+		o.Policy = &gate.Files{Names: []string{file}, NoPins: true}
+	})
+	put := func(call string) {
+		t.Helper()
+		if code, text := s.do(s.agent, "POST", "/v1/decisions", `{"call":`+call+`}`); code != 200 {
+			t.Fatalf("%d %s", code, text)
+		}
+	}
+	put(`{"tool":"read","input":{"filePath":"/etc/hosts"},"session":"a","dir":"/src"}`)
+	for range 3 {
+		put(`{"tool":"bash","input":{"command":"make test"},"session":"b","dir":"/src"}`)
+	}
+	var list []struct {
+		Permission string
+		Patterns   []string
+	}
+	s.get(s.ann, "/permission", &list)
+	if got := fmt.Sprint(list); got != "[{external_directory [/etc/*]} {doom_loop [bash]}]" {
+		t.Error(got)
 	}
 }
 
@@ -91,13 +177,14 @@ func TestOpencodeEvents(t *testing.T) {
 	all, other := listen("/event?directory=/src"), listen("/event?directory=/other")
 	for _, tt := range []struct{ command, answer, reply string }{{"make a", `{"reply":"once"}`, "once"}, {"make b", `{"reply":"always"}`, "always"}, {"make c", `{"reply":"reject"}`, "reject"}} {
 		id := s.decide(tt.command, "").Request.ID
-		if e := within(t, "the question about "+tt.command, all); e.Type != "permission.asked" || e.Properties.ID != id || e.Properties.SessionID != "s" || e.Properties.Permission != "bash" || len(e.Properties.Patterns) != 1 {
+		shown := "per_" + strings.TrimPrefix(id, "req_")
+		if e := within(t, "the question about "+tt.command, all); e.Type != "permission.asked" || e.Properties.ID != shown || e.Properties.SessionID != "s" || e.Properties.Permission != "bash" || len(e.Properties.Patterns) != 1 {
 			t.Errorf("%s: %+v", tt.command, e)
 		}
 		if code, body := s.do(s.ann, "POST", "/permission/"+id+"/reply", tt.answer); code != 200 {
 			t.Fatalf("%d %s", code, body)
 		}
-		if e := within(t, "the reply to "+tt.command, all); e.Type != "permission.replied" || e.Properties.RequestID != id || e.Properties.Reply != tt.reply {
+		if e := within(t, "the reply to "+tt.command, all); e.Type != "permission.replied" || e.Properties.RequestID != shown || e.Properties.Reply != tt.reply {
 			t.Errorf("%s: %+v", tt.command, e)
 		}
 	}
