@@ -10,12 +10,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/face/report"
 	"github.com/obstat/obstat/internal/keep/sqlite"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/policy"
@@ -31,6 +33,38 @@ type policyOptions struct {
 	// Parse reads the files also where an accepted Program stands for them, for
 	// commands that show the problems of a file.
 	Parse bool
+}
+
+// formOptions say in which form a command tells its findings.
+type formOptions struct {
+	Format string `flag:"format" words:"text sarif github"` // "" is text
+}
+
+// readForm reads --format, of which the text is the one that has no name.
+func (o *formOptions) readForm(f *Factory) error {
+	if o.Format == "text" {
+		o.Format = ""
+	}
+	switch {
+	case o.Format == "":
+		return nil
+	case !slices.Contains(report.Forms(), o.Format):
+		return usagef("--format takes text, sarif or github, not %q", o.Format)
+	case f.jsonFlag:
+		return usagef("--json and --format exclude one another")
+	}
+	return nil
+}
+
+// writeForm writes findings in the form that --format names, with the files as seen from here.
+func (o *formOptions) writeForm(f *Factory, files []string, all []report.Finding) error {
+	for i := range all {
+		all[i].Pos.File = f.short(all[i].Pos.File)
+	}
+	if len(files) > 0 {
+		files = []string{f.short(files[0])}
+	}
+	return report.Write(f.IO.Out, o.Format, thisVersion().Version, files, all)
 }
 
 // loaded is the configuration that a command works with. Where several policies

@@ -14,6 +14,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/face/report"
 	"github.com/obstat/obstat/internal/study/explain"
 	"github.com/obstat/obstat/internal/study/lint"
 )
@@ -100,11 +101,13 @@ func (o *showOptions) modes(p *loaded) []string {
 // validateOptions are the options of obstat policy validate.
 type validateOptions struct {
 	*Factory
+	formOptions
 	Policy policyOptions
 	Layers bool             `flag:"layers"` // the files are layers of one policy
 	Strict bool             `flag:"strict"` // warnings count as errors
 	Watch  bool             `flag:"watch w"`
 	Tick   <-chan time.Time // looks again when watching; nil: twice a second
+	found  []report.Finding // for --format
 }
 
 func newValidate(f *Factory) *cobra.Command {
@@ -130,10 +133,18 @@ func (o *validateOptions) run(ctx context.Context, files []string) error {
 			sets = append(sets, []string{name})
 		}
 	}
-	if o.Watch {
+	switch err := o.readForm(o.Factory); {
+	case err != nil:
+		return err
+	case o.Watch && o.Format != "":
+		return usagef("--watch reports again and again: it has no --format")
+	case o.Watch:
 		return o.watch(ctx, sets)
 	}
 	code, err := o.validateAll(sets)
+	if err == nil && o.Format != "" {
+		err = o.writeForm(o.Factory, files, o.found)
+	}
 	if err != nil {
 		return err
 	}
@@ -146,6 +157,10 @@ func (o *validateOptions) validate(po *policyOptions) (ExitCode, error) {
 	code := ExitOK
 	if !res.Valid || o.Strict && len(res.Problems) > 0 {
 		code = ExitError
+	}
+	if o.Format != "" {
+		o.found = append(o.found, report.Of(res.Problems)...)
+		return code, nil
 	}
 	return code, o.show(res, func(s *screen) {
 		o.problems(&s.b, lint.Fold(res.Problems), s.io.OutTTY)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/face/report"
 	"github.com/obstat/obstat/internal/study/diff"
 	"github.com/obstat/obstat/internal/study/explain"
 	"github.com/obstat/obstat/internal/study/lint"
@@ -21,6 +22,7 @@ import (
 // lintOptions are the options of obstat policy lint and obstat policy gc.
 type lintOptions struct {
 	*Factory
+	formOptions
 	Policy policyOptions
 	Store  storeOptions
 	Unused string `flag:"unused"` // how long a rule may be idle
@@ -35,6 +37,12 @@ func newLint(f *Factory) *cobra.Command {
 }
 
 func (o *lintOptions) run(ctx context.Context, files []string) error {
+	if err := o.readForm(o.Factory); err != nil {
+		return err
+	}
+	if o.Fix && o.Format != "" {
+		return usagef("--fix shows and asks: it has no --format")
+	}
 	if o.Fix { // as gc, without the ledger
 		o.Unused = "0"
 		return o.gc(ctx, files)
@@ -48,10 +56,14 @@ func (o *lintOptions) run(ctx context.Context, files []string) error {
 	res := o.examine(&po)
 	res.Problems = append(res.Problems, o.idle(uses)...)
 	res.Problems.Sort()
-	err = o.show(res, func(s *screen) {
-		o.problems(&s.b, lint.Fold(res.Problems), s.io.OutTTY)
-		s.printf("%s: %s\n", visible(o.title(res.Files)), findings(len(res.Problems)))
-	})
+	if o.Format != "" {
+		err = o.writeForm(o.Factory, res.Files, report.Of(res.Problems))
+	} else {
+		err = o.show(res, func(s *screen) {
+			o.problems(&s.b, lint.Fold(res.Problems), s.io.OutTTY)
+			s.printf("%s: %s\n", visible(o.title(res.Files)), findings(len(res.Problems)))
+		})
+	}
 	if err != nil || len(res.Problems) == 0 {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"testing"
@@ -40,6 +41,11 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
+			root, err := filepath.Abs("../../..")
+			if err != nil {
+				return err
+			}
+			env.Setenv("ROOT", root) // of the checkout, for the files that others run
 			env.Setenv("HOME", "/home/user")
 			env.Setenv("XDG_STATE_HOME", t.TempDir()) // outside of the project: it vouches for it
 			return nil

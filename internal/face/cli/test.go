@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
+	"github.com/obstat/obstat/internal/face/report"
 	"github.com/obstat/obstat/internal/format/jsonl"
 	"github.com/obstat/obstat/internal/study/cases"
 	"github.com/obstat/obstat/internal/study/explain"
@@ -25,6 +27,7 @@ type testOptions struct {
 	*Factory
 	Dialect string           `flag:"dialect d" words:"@dialects"` // run only cases of this dialect
 	Quiet   bool             `flag:"quiet q"`
+	JUnit   string           `flag:"junit"`
 	Now     func() time.Time // for the progress line
 }
 
@@ -43,6 +46,7 @@ type tester struct {
 	skipped int // cases of other dialects
 	refused int // cases that passed because the configuration was refused
 	shown   time.Time
+	suites  []*report.Suite // for --junit
 }
 
 func (o *testOptions) run(_ context.Context, files []string) error {
@@ -53,11 +57,32 @@ func (o *testOptions) run(_ context.Context, files []string) error {
 	}
 	t := &tester{testOptions: o, runner: cases.Runner{Find: all.Find}}
 	for _, name := range files {
+		t.suites = append(t.suites, &report.Suite{Name: name})
 		if err := t.runFile(name); err != nil {
-			return err
+			t.result(name, "", nil, &report.Fault{Message: err.Error()})
+			return errors.Join(err, t.junit())
 		}
 	}
-	return t.close()
+	return errors.Join(t.junit(), t.close())
+}
+
+// result keeps how a case ended, for --junit.
+func (t *tester) result(name, class string, failure, fault *report.Fault) {
+	if t.JUnit != "" {
+		t.suites[len(t.suites)-1].Add(report.Case{Name: name, Class: class, Failure: failure, Error: fault})
+	}
+}
+
+// junit writes the file that --junit names.
+func (t *tester) junit() error {
+	if t.JUnit == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := report.JUnit(&b, t.suites); err != nil {
+		return err
+	}
+	return os.WriteFile(t.JUnit, b.Bytes(), 0o644)
 }
 
 func (t *tester) runFile(name string) error {
@@ -106,9 +131,12 @@ func (t *tester) runLine(n int, line []byte) error {
 		if res.Refused {
 			t.refused++
 		}
+		t.result(c.ID, c.Dialect, nil, nil)
 		return nil
 	}
 	t.failed++
+	t.result(c.ID, c.Dialect, &report.Fault{Message: "wanted " + res.Wanted + ", got " + res.Got,
+		Text: fmt.Sprintf("%s:%d: %s\n%s", t.file, n, callWords(&c.Call), res.Reason)}, nil)
 	return t.show(n, c, &res)
 }
 
@@ -137,6 +165,7 @@ type summaryJSON struct {
 // broken counts and shows a line that is no case.
 func (t *tester) broken(n int, err error) error {
 	t.failed++
+	t.result(fmt.Sprintf("%s:%d", t.file, n), "", nil, &report.Fault{Message: "no case: " + err.Error()})
 	t.clear()
 	return t.Factory.show(failureJSON{V: explain.Version, Kind: "broken", File: t.file, Line: n, Reason: err.Error()},
 		func(s *screen) {

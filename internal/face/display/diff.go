@@ -72,17 +72,35 @@ func FileNow(dir, name string) string {
 // few around them with blanks.
 func Diff(old, text string) (out []string) {
 	a, b := Lines(old), Lines(text)
-	start := 0
-	for start < len(a) && start < len(b) && a[start] == b[start] {
-		start++
-	}
-	end := 0
-	for end < len(a)-start && end < len(b)-start && a[len(a)-1-end] == b[len(b)-1-end] {
-		end++
-	}
+	start, end := shared(a, b)
 	out = signed(nil, "  ", a[max(0, start-diffContext):start])
 	out = append(out, middle(a[start:len(a)-end], b[start:len(b)-end])...)
 	return signed(out, "  ", a[len(a)-end:len(a)-end+min(end, diffContext)])
+}
+
+// shared counts the lines that two texts begin and end with.
+func shared(a, b []string) (start, end int) {
+	for start < len(a) && start < len(b) && a[start] == b[start] {
+		start++
+	}
+	for end < len(a)-start && end < len(b)-start && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	return start, end
+}
+
+// Moved returns the line of a changed text at which a line of the old one stands, or stood. Within
+// the part that changed, and for line zero, it is the first line that is another.
+func Moved(old, text string, line int) int {
+	a, b := Lines(old), Lines(text)
+	start, end := shared(a, b)
+	switch {
+	case line > 0 && line <= start:
+		return line
+	case line > len(a)-end:
+		return line + len(b) - len(a)
+	}
+	return max(1, min(start+1, len(b)))
 }
 
 // Lines returns the lines of a text, without their ends.
