@@ -27,13 +27,14 @@ func (w *walk) onlyUnknown(pl *pipeline) bool {
 }
 
 // hasUnknown tells whether a call is a shell's whose text can be read, and of which a part
-// cannot be looked into.
+// cannot be looked into, or runs commands in a shell of its own, which are judged by themselves: `sh -c ls`.
 func hasUnknown(a *effect.Analysis) bool {
 	if a.Source == "" || slices.ContainsFunc(a.Gaps, func(g effect.Gap) bool { return unparsed(g.Kind) }) {
 		return false
 	}
 	for i := range a.Commands {
-		if a.Unknown(i) {
+		c := &a.Commands[i]
+		if a.Unknown(i) || c.Wrapper && !c.Transparent {
 			return true
 		}
 	}

@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -176,6 +179,45 @@ deny: [read secrets]
 	}
 }
 
+// TestRegistries: hosts of registries are found by the settings of the user and by asking those hosts, for a program
+// that is named by a path as well, and never in caches, which confined commands write.
+func TestRegistries(t *testing.T) {
+	index := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Path == "/index/config.json" {
+			fmt.Fprint(w, `{"dl": "https://dl.test/crates", "api": "https://api.test"}`)
+			return
+		}
+		http.NotFound(w, q)
+	}))
+	defer index.Close()
+	for _, tt := range []struct{ command, want string }{
+		{"cargo fetch", "127.0.0.1 api.test dl.test"},
+		{"npm ci", "npm.test"},
+		{".venv/bin/pip install six", "pypi.test"},
+		{"./tools/npm ci && make", "npm.test"},
+		{"sh -c '.venv/bin/python -m pip install six'", "pypi.test"},
+		{".venv/bin/pip list", ""},
+		{"make", ""},
+	} {
+		y := newYard(t)
+		place(t, filepath.Join(y.home, ".cargo/config.toml"), "[registries.x]\nindex = \"sparse+"+index.URL+"/index/\"\n")
+		place(t, filepath.Join(y.home, ".config/pip/pip.conf"), "[global]\nindex-url = https://pypi.test/simple\n")
+		place(t, filepath.Join(y.dir, "obstat.yaml"), "version: 1\nconfine: code\nallow: [read workspace, write workspace, connect registries]\n")
+		_, b, err := y.gate(t, "claude-code", &gate.Confining{}).Bounds(t.Context(), y.bash("Bash", "command", tt.command))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var hosts []string
+		for _, f := range b.Registries {
+			hosts = append(hosts, f.Host)
+		}
+		slices.Sort(hosts)
+		if got := strings.Join(slices.Compact(hosts), " "); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.command, got, tt.want)
+		}
+	}
+}
+
 // TestConfinedAnswer: a call that asks only because it cannot be known is allowed with a changed command;
 // any other one asks or is denied as before.
 func TestConfinedAnswer(t *testing.T) {
@@ -217,6 +259,7 @@ func TestConfinedAnswer(t *testing.T) {
 		{name: "a program of the project", policy: "confine: code\n", command: "./ls -l", want: obstat.Allow, confined: true},
 		{name: "a program of the project by PATH", policy: "confine: code\n", command: "ls -l # planted", want: obstat.Allow, confined: true},
 		{name: "does not parse", policy: "confine: code\n", command: "make 'x", want: obstat.Ask},
+		{name: "a shell that is given its commands", policy: "confine: code\n", command: "bash -c 'ls; pwd'", want: obstat.Allow, confined: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			y := newYard(t)

@@ -42,6 +42,15 @@ func TestOnlyUnknown(t *testing.T) {
 		{"gh pr create", ""},
 		{"make '", ""}, // it does not parse
 		{"ls", ""},     // it does not ask
+		// A shell that is given its commands: each of them is judged.
+		{"bash -c 'ls; pwd'", "balanced denies"},
+		{"timeout 5 sh -c 'sleep 1'", "balanced denies"},
+		{"bash -c 'gh pr create'", ""},
+		{"bash -c 'cat .env'", ""},
+		{"sh -c 'rm x'", ""},
+		{"sh -c 'git push'", ""},
+		{"sudo sh -c ls", ""},
+		{"ssh host ls", ""},
 	} {
 		for name, pol := range policies {
 			d := decide(pol, tc.command, familyWorld)

@@ -1,9 +1,13 @@
 package confined
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -30,6 +34,7 @@ type Found struct {
 	Host string `json:"host"`
 	Port int    `json:"port"`
 	From string `json:"from"`
+	URL  string `json:"-"` // as it is written there
 }
 
 // network adds the hosts that the policy lets code connect to: those that the call is known to reach,
@@ -140,12 +145,22 @@ func (m *maker) proxy() string {
 	return ""
 }
 
-// fetching returns the programs of the call that fetch packages.
+// fetching returns the programs of the call that fetch packages. One that is named by a path is taken for the program
+// of that name: `.venv/bin/pip install x` can reach no more than `pip install .`, which runs the project's setup.py.
 func (m *maker) fetching() (out []string) {
-	for i := range m.Analysis.Effects {
-		e := &m.Analysis.Effects[i]
-		if e.Kind == effect.Connect && e.Tags.Has(effect.Fetch) && e.Program != "" && !slices.Contains(out, e.Program) {
-			out = append(out, e.Program)
+	add := func(a *effect.Analysis) {
+		for i := range a.Effects {
+			e := &a.Effects[i]
+			if e.Kind == effect.Connect && e.Tags.Has(effect.Fetch) && e.Program != "" && !slices.Contains(out, e.Program) {
+				out = append(out, e.Program)
+			}
+		}
+	}
+	add(m.Analysis)
+	for i := range m.Analysis.Commands {
+		c := &m.Analysis.Commands[i]
+		if rest, ok := strings.CutPrefix(c.Text, c.Path); ok && c.Program != "" && c.Path != c.Program {
+			add(effect.AnalyzeCommand(c.Program+rest, &effect.Options{Dir: c.Dir}))
 		}
 	}
 	return out
@@ -175,11 +190,16 @@ var sources = sync.OnceValue(func() (out []source) {
 
 // registries asks the settings of programs for the hosts that they fetch from.
 func (m *maker) registries(programs []string) (out []Found) {
+	var last source
+	first := 0 // of out, by the lines about the same programs
 	for _, s := range sources() {
+		if !slices.Equal(s.programs, last.programs) {
+			last, first = s, len(out)
+		}
 		if !slices.ContainsFunc(programs, func(p string) bool { return slices.Contains(s.programs, p) }) {
 			continue
 		}
-		for _, f := range m.read(s) {
+		for _, f := range m.read(s, out[first:]) {
 			known := func(o Found) bool { return o.Host == f.Host && o.Port == f.Port }
 			if !slices.ContainsFunc(out, known) {
 				out = append(out, f)
@@ -192,8 +212,8 @@ func (m *maker) registries(programs []string) (out []Found) {
 // maxSettings bounds a file of settings.
 const maxSettings = 1 << 20
 
-// read returns the addresses of one source.
-func (m *maker) read(s source) (out []Found) {
+// read returns the addresses of one source; before are those that other lines have led to.
+func (m *maker) read(s source, before []Found) (out []Found) {
 	add := func(text, from string) {
 		for _, a := range addresses(text) {
 			a.From = from
@@ -216,26 +236,69 @@ func (m *maker) read(s source) (out []Found) {
 		if name, ok := m.place(s.text); ok {
 			file(name)
 		}
-	case "glob":
-		if pattern, ok := m.place(s.text); ok {
-			names, _ := filepath.Glob(pattern) // the pattern is our own
-			for _, name := range names {
-				file(name)
-			}
-		}
 	case "ask":
-		add(m.told(s.text), s.text)
+		add(m.told(s.text, false), s.text)
+	case "fails":
+		add(m.told(s.text, true), s.text)
+	case "index":
+		for _, f := range before {
+			at := strings.TrimSuffix(strings.TrimSuffix(f.URL, s.text), "/") + "/" + s.text
+			add(m.fetched(at), at)
+		}
 	}
 	return out
+}
+
+// fetched returns a small file of a host that the user's own settings name, kept for the day; one that cannot be had is
+// tried again in the next minute.
+func (m *maker) fetched(at string) string {
+	now := time.Now().UTC()
+	day, minute := now.Format(time.DateOnly), now.Format("15:04")
+	for _, stamp := range []string{day, minute} {
+		if text, ok := m.memo.told(at, stamp); ok {
+			return text
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	text, err := get(ctx, at)
+	if err != nil {
+		m.memo.tell(at, minute, "")
+		return ""
+	}
+	m.memo.tell(at, day, text)
+	return text
+}
+
+func get(ctx context.Context, at string) (string, error) {
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return "", err
+	}
+	a, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return "", err
+	}
+	defer a.Body.Close()
+	if a.StatusCode != http.StatusOK {
+		return "", errors.New(a.Status)
+	}
+	text, err := io.ReadAll(io.LimitReader(a.Body, maxSettings))
+	return string(text), err
 }
 
 // patience is how long a program is asked for its settings.
 const patience = 5 * time.Second
 
-// told runs a program in / and returns its output. The answer is kept as long as the program and
-// the user's settings stay as they are.
-func (m *maker) told(command string) string {
+// told runs a program in / and returns its output, or of one that fails its message. The answer is kept as long as
+// the program and the user's settings stay as they are.
+func (m *maker) told(command string, fails bool) string {
 	name, rest, _ := strings.Cut(command, " ")
+	var set []string
+	for strings.Contains(name, "=") {
+		set = append(set, name)
+		name, rest, _ = strings.Cut(rest, " ")
+	}
 	args := strings.Fields(rest)
 	if name == "python3" {
 		args = []string{"-c", strings.TrimPrefix(rest, "-c ")}
@@ -245,7 +308,7 @@ func (m *maker) told(command string) string {
 		return ""
 	}
 	stamp := stampOf(path, filepath.Join(m.Home, ".npmrc"), filepath.Join(m.Home, ".config/go/env"),
-		filepath.Join(m.Home, ".gemrc"))
+		filepath.Join(m.Home, ".gemrc"), filepath.Join(m.Home, ".cargo/config.toml"))
 	if text, ok := m.memo.told(command, stamp); ok {
 		return text
 	}
@@ -259,9 +322,14 @@ func (m *maker) told(command string) string {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 	}
+	cmd.Env = append(cmd.Env, set...)
 	cmd.WaitDelay = time.Second
+	var said bytes.Buffer
+	cmd.Stderr = &said
 	text, err := cmd.Output()
-	if err != nil {
+	if fails {
+		text = said.Bytes()
+	} else if err != nil {
 		return ""
 	}
 	m.memo.tell(command, stamp, string(text))
@@ -280,7 +348,7 @@ func stampOf(names ...string) string {
 }
 
 var (
-	anAddress = regexp.MustCompile(`(?:sparse\+)?https?://[^\s"',;|<>\\)\]}]+`)
+	anAddress = regexp.MustCompile(`(?:sparse\+)?https?://[^\s"',;|<>\\)\]}\x60]+`)
 	aHost     = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z0-9_-]+)+$`)
 	aSumDB    = regexp.MustCompile(`(?m)^[a-z0-9-]+(\.[a-z0-9-]+)+$`) // GOSUMDB is a bare host
 )
@@ -298,7 +366,7 @@ func addresses(text string) (out []Found) {
 
 // address returns the host and port of a URL; host is it where raw is none.
 func address(host, raw string) []Found {
-	out := Found{Host: strings.ToLower(strings.TrimSuffix(host, ".")), Port: 443}
+	out := Found{Host: strings.ToLower(strings.TrimSuffix(host, ".")), Port: 443, URL: raw}
 	if u, err := url.Parse(raw); err == nil && u.Hostname() != "" {
 		out.Host = strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 		if port, err := strconv.Atoi(u.Port()); err == nil {
