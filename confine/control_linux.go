@@ -15,7 +15,7 @@ import (
 // descriptors where one side hands the other a socket.
 type message struct {
 	ID   int    `json:",omitempty"` // of a request, repeated in its answer
-	Op   string // "listen", "packet", "dial", "stop", "answer", "ready", "exit"
+	Op   string // "listen", "packet", "dial", "diag", "stop", "answer", "ready", "exit"
 	Addr string `json:",omitempty"`
 	Err  string `json:",omitempty"`
 

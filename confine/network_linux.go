@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -21,7 +22,8 @@ type network struct {
 	dial   dialFunc
 	inside func(message, ...int) (reply, error) // a request to the process inside
 	v6     bool
-	pid    int // of the process inside, whose sockets /proc lists
+	// here and there list the ports that are listened on, on the machine and inside. Only watchPorts has them.
+	here, there *listeners
 	// mates lists the ports of other runs of the session; onPublish is told of this one's.
 	mates     func() []int
 	onPublish func(port int)
@@ -40,7 +42,8 @@ type invented struct{ v4, v6 netip.Addr }
 
 func newNetwork(ctx context.Context, allow Network, dial dialFunc, inside func(message, ...int) (reply, error),
 	pid int, v6 bool) *network {
-	return &network{ctx: ctx, allow: allow, dial: allow.dialer(dial), inside: inside, pid: pid, v6: v6,
+	return &network{ctx: ctx, allow: allow, dial: allow.dialer(dial), inside: inside, v6: v6,
+		there: &listeners{dir: fmt.Sprintf("/proc/%d/net/", pid)},
 		names: map[string]invented{}, open: map[io.Closer]bool{}, own: map[netip.AddrPort]bool{}, published: map[int]bool{}}
 }
 
@@ -72,8 +75,9 @@ func (n *network) start(files []*os.File) error {
 			}
 		}
 	}
-	n.openLoopback()
 	if n.allow.Publish || n.reachesLoopback() {
+		n.here = openListeners()
+		n.openLoopback()
 		go n.watchPorts()
 	}
 	return nil

@@ -1,15 +1,10 @@
 package confine
 
 import (
-	"encoding/hex"
-	"errors"
-	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -18,6 +13,13 @@ import (
 func (n *network) watchPorts() {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
+	defer n.here.close()
+	if n.allow.Publish {
+		if r, err := n.inside(message{Op: "diag"}); err == nil && len(r.files) == 1 {
+			n.there.socket = r.files[0]
+			defer n.there.close()
+		}
+	}
 	for {
 		select {
 		case <-n.ctx.Done():
@@ -51,7 +53,7 @@ func (n *network) openLoopback() {
 	if n.mates != nil {
 		allowed = slices.Concat(allowed, n.mates())
 	}
-	for _, at := range listening("/proc/net/") {
+	for _, at := range n.here.list() {
 		port := int(at.Port())
 		n.mu.Lock()
 		mine := n.published[port]
@@ -69,7 +71,7 @@ func (n *network) openLoopback() {
 
 // publishPorts listens on the machine's loopback for each port that the command listens on.
 func (n *network) publishPorts() {
-	for _, at := range listening(fmt.Sprintf("/proc/%d/net/", n.pid)) {
+	for _, at := range n.there.list() {
 		port := int(at.Port())
 		n.mu.Lock()
 		skip := n.own[at] || n.published[port]
@@ -122,45 +124,4 @@ func (n *network) relayInside(conn net.Conn, to netip.AddrPort) {
 		relay(conn, in)
 		n.drop(in)
 	}
-}
-
-// listening lists the TCP addresses that are listened on at the loopback, or at all
-// addresses, by the tables of a network namespace.
-func listening(dir string) []netip.AddrPort {
-	var out []netip.AddrPort
-	for _, name := range []string{"tcp", "tcp6"} {
-		text, err := os.ReadFile(dir + name)
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(text)) {
-			fields := strings.Fields(line)
-			const listen = "0A"
-			if len(fields) < 4 || fields[3] != listen {
-				continue
-			}
-			if at, err := parseTableAddr(fields[1]); err == nil && (at.Addr().IsLoopback() || at.Addr().IsUnspecified()) {
-				out = append(out, at)
-			}
-		}
-	}
-	return out
-}
-
-// parseTableAddr reads `0100007F:0035`: 32-bit words in the machine's order, then the port.
-func parseTableAddr(text string) (netip.AddrPort, error) {
-	words, port, ok := strings.Cut(text, ":")
-	b, err := hex.DecodeString(words)
-	if !ok || err != nil || len(b)%4 != 0 {
-		return netip.AddrPort{}, errors.New("no address")
-	}
-	for i := 0; i < len(b); i += 4 {
-		b[i], b[i+1], b[i+2], b[i+3] = b[i+3], b[i+2], b[i+1], b[i]
-	}
-	addr, ok := netip.AddrFromSlice(b)
-	number, err := strconv.ParseUint(port, 16, 16)
-	if !ok || err != nil {
-		return netip.AddrPort{}, errors.New("no address")
-	}
-	return netip.AddrPortFrom(addr, uint16(number)), nil
 }

@@ -104,8 +104,11 @@ func netlinkDo(kind uint16, body []byte) error {
 	return nil
 }
 
-// socketFor opens a socket inside for the caller: `listen` and `dial` by TCP, `packet` by UDP.
+// socketFor opens a socket inside for the caller: `listen` and `dial` by TCP, `packet` by UDP, `diag` to list sockets.
 func socketFor(m message) (int, error) {
+	if m.Op == "diag" {
+		return diagSocket()
+	}
 	addr, err := netip.ParseAddrPort(m.Addr)
 	if err != nil {
 		return -1, err

@@ -330,6 +330,9 @@ func (o *runOptions) tell(end *confined.Ended, all bool) {
 	if end.Stayed > 0 {
 		say("%d temporary files that it deleted were not its own, and stay", end.Stayed)
 	}
+	for _, dir := range end.Private {
+		say("%s was its own: there are too many files in the real one to ask the policy about; it is as it was", visible(dir))
+	}
 	if end.Lost > 0 {
 		code := ""
 		if end.Exit == 0 {

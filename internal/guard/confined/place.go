@@ -59,6 +59,9 @@ type Bounds struct {
 	Make []string `json:"make,omitempty"`
 	// Scratch are directories whose changes are dropped without a word: see toolchains.txt.
 	Scratch []string `json:"scratch,omitempty"`
+	// Unasked are directories in a temporary one with too many names to ask about: they are hidden, and a run that makes
+	// such a directory has it to itself.
+	Unasked []string `json:"unasked,omitempty"`
 	// During: a person is asked about files that the command opens and that are kept from it, while it waits.
 	During bool `json:"during,omitempty"`
 	// Work is the workspace of the call, where the Profile's is the repository around it, and Git the directory of
@@ -160,12 +163,13 @@ func (m *maker) holdable() error {
 // A maker makes the Bounds of one call.
 type maker struct {
 	*Place
-	out   *Bounds
-	work  string // the workspace that the call works in
-	root  string // that, or the repository around it
-	memo  *memory
-	base  obstat.Decision // about writing some file in the workspace
-	books bool            // git changes its own files
+	out    *Bounds
+	work   string // the workspace that the call works in
+	root   string // that, or the repository around it
+	memo   *memory
+	base   obstat.Decision // about writing some file in the workspace
+	books  bool            // git changes its own files
+	stores map[string]bool // see skip
 }
 
 // outside finds programs that obstat itself runs.

@@ -115,6 +115,8 @@ type Ended struct {
 	Lost int `json:"lost,omitempty"`
 	// Stayed is the number of files in temporary directories that the command has deleted and that are still there.
 	Stayed int `json:"stayed,omitempty"`
+	// Private are hidden directories in a temporary one that the command has made for itself: its files there are gone.
+	Private []string `json:"private,omitempty"`
 	// Kept says which names the command could not see or change, for one that has failed.
 	Kept []string `json:"kept,omitempty"`
 }
@@ -432,6 +434,7 @@ func (r *Run) refusals(end *Ended) {
 		case j.quiet && j.why != "":
 			end.Stayed++
 		case j.quiet || c.Type == "socket":
+		case r.private(c.Path, end):
 		default:
 			end.Lost++
 			f, offer := r.refusedChange(&c, j.why)
@@ -462,6 +465,18 @@ func (r *Run) refusals(end *Ended) {
 		add(Refused{Kind: obstat.FaceWrite, What: name,
 			Why: "it appeared during the run, where the workspace is written through"}, "", "")
 	}
+}
+
+// private tells whether a change lies in a temporary directory that nothing was asked about, and notes that directory.
+func (r *Run) private(path string, end *Ended) bool {
+	i := slices.IndexFunc(r.Bounds.Unasked, func(dir string) bool { return paths.Inside(dir, path) })
+	if i < 0 {
+		return false
+	}
+	if dir := r.Bounds.Unasked[i]; !slices.Contains(end.Private, dir) {
+		end.Private = append(end.Private, dir)
+	}
+	return true
 }
 
 // refusedChange says why a change does not count, and by which face a rule could allow it, "" for none.

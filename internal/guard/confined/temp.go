@@ -12,10 +12,10 @@ import (
 
 const (
 	// maxTemp bounds the names below an entry of a temporary directory; one with more is hidden.
-	maxTemp = 200
-	// maxAsked bounds the names below all entries that are asked about in one run: others write there all the time.
-	// Those that are left are hidden, and asked about in the next runs.
-	maxAsked = 400
+	maxTemp = 1_000
+	// maxAsked bounds the names below all entries that are asked about in one run, at some 40 µs each: others write
+	// there all the time. Those that are left are hidden, and asked about in the next runs.
+	maxAsked = 4_000
 	// maxTop bounds the entries of the directory itself.
 	maxTop = 20_000
 )
@@ -84,18 +84,19 @@ func (m *maker) lookAtTemp(dir string) error {
 			continue
 		}
 		if m.memo.isLarge(at) {
-			p.Hidden = append(p.Hidden, at)
+			m.out.Unasked = append(m.out.Unasked, at)
 			continue
 		}
 		left := maxAsked - m.memo.asked
 		inside, err := m.memo.walk(at, obstat.FaceRead, 64, min(maxTemp, left), refused, m.skip)
 		if err != nil {
-			inside = []string{at}
+			m.out.Unasked = append(m.out.Unasked, at)
 			if left > maxTemp {
 				m.memo.large(at)
 			}
 		}
 		p.Hidden = append(p.Hidden, inside...)
 	}
+	p.Hidden = append(p.Hidden, m.out.Unasked...)
 	return nil
 }

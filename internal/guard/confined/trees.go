@@ -282,8 +282,13 @@ func (m *maker) look(dir, face string, depth int) error {
 
 // skip tells whether a directory is a package store, whose names are not looked at.
 func (m *maker) skip(dir string) bool {
-	return slices.ContainsFunc(toolchains(), func(t toolchain) bool {
-		at, ok := m.place(t.dir)
-		return ok && t.kind == "store" && at == dir
-	})
+	if m.stores == nil {
+		m.stores = map[string]bool{}
+		for _, t := range toolchains() {
+			if at, ok := m.place(t.dir); ok && t.kind == "store" {
+				m.stores[at] = true
+			}
+		}
+	}
+	return m.stores[dir]
 }
