@@ -119,6 +119,13 @@ type Describer interface {
 	Matched(d *obstat.Decision, t *obstat.Trace) string
 }
 
+// A Narrower is a Dialect whose rules can leave a part out. Narrow returns the file with rule r leaving out the
+// targets of those offers that are about its verb, the rule's new text, and these offers: `delete anything` and
+// `delete ./build` give `delete anything except ./build`. It returns no offers where the rule cannot be changed so.
+type Narrower interface {
+	Narrow(f *File, r *obstat.Rule, offers []obstat.Offer) (data []byte, text string, used []obstat.Offer)
+}
+
 // A Linter is a Dialect that finds more in a configuration than loading does.
 type Linter interface {
 	Lint(in *Input, p *obstat.Program) obstat.Errors

@@ -102,3 +102,32 @@ const AnyBelow = "/**/*"
 type Generalizer interface {
 	RuleFor(l *Loaded, effect, target, anchor string) (offer obstat.Offer, ok bool)
 }
+
+// Narrowed rewrites the rule that decided so that it leaves out the targets of this call, where the dialect can
+// do that. It returns the rule's new text, the offers that allow those targets, and a function for the policy with the new
+// rule and some of these offers; "" where there is none.
+func (l *Loaded) Narrowed(call *obstat.Call, world obstat.World, d *obstat.Decision) (
+	text string, offers []obstat.Offer, with func(...obstat.Offer) (*obstat.Policy, error),
+) {
+	n, ok := l.Dialect.(Narrower)
+	o, proposes := l.Dialect.(Offerer)
+	if !ok || !proposes || d.Rule == nil || len(call.Input) > maxOffered {
+		return "", nil, nil
+	}
+	name := d.Rule.Pos.File
+	at := slices.IndexFunc(l.Input.Files, func(f File) bool { return f.Name == name })
+	if at < 0 {
+		return "", nil, nil
+	}
+	data, text, offers := n.Narrow(&l.Input.Files[at], d.Rule, o.Offers(l, call, world, d))
+	if len(offers) == 0 {
+		return "", nil, nil
+	}
+	return text, offers, func(some ...obstat.Offer) (*obstat.Policy, error) {
+		with, err := l.written(name, data, some)
+		if err != nil {
+			return nil, err
+		}
+		return with.Policy, nil
+	}
+}

@@ -238,6 +238,41 @@ func (Dialect) RuleFor(_ *dialect.Loaded, kind, target, anchor string) (obstat.O
 	return obstat.Offer{Rule: r, List: list, Scope: "always", Text: text}, ok
 }
 
+// Narrow writes `except` with the offers' targets into a sentence that stands on one line.
+func (Dialect) Narrow(f *dialect.File, r *obstat.Rule, offers []obstat.Offer) (data []byte, text string, used []obstat.Offer) {
+	was := r.String()
+	s, bad := parseSentence(was)
+	lines := bytes.SplitAfter(f.Data, []byte("\n"))
+	if len(bad) > 0 || len(s.where) > 0 || r.Pos.Line < 1 || r.Pos.Line > len(lines) {
+		return nil, "", nil
+	}
+	text = was
+	joint := " except "
+	if len(s.except) > 0 {
+		joint = ", "
+	}
+	for i := range offers {
+		verb, target, _ := strings.Cut(offers[i].Text, " ")
+		if !slices.Contains(s.verbs, verb) || target == "" || widened(offers, offers[i].Text) {
+			continue
+		}
+		text, joint, used = text+joint+target, ", ", append(used, offers[i])
+	}
+	line := lines[r.Pos.Line-1]
+	if bytes.Count(line, []byte(was)) != 1 {
+		return nil, "", nil
+	}
+	lines[r.Pos.Line-1] = bytes.Replace(line, []byte(was), []byte(text), 1)
+	return bytes.Join(lines, nil), text, used
+}
+
+// widened tells whether a sentence is there for more than another of the offers: `read ./a` beside `read ./a/b`.
+func widened(offers []obstat.Offer, text string) bool {
+	return slices.ContainsFunc(offers, func(o obstat.Offer) bool {
+		return strings.HasPrefix(o.Text, text+"/") || strings.HasPrefix(o.Text, text+" ")
+	})
+}
+
 // AddRule writes an accepted sentence at the end of its list, every other byte as it was.
 func (Dialect) AddRule(f *dialect.File, o *obstat.Offer) ([]byte, error) {
 	if o.Text == "" {

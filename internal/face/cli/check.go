@@ -34,6 +34,7 @@ type checkOptions struct {
 	// where the call is in the arguments.
 	Answer func(w io.Writer, p *loaded, call *obstat.Call, line int) (obstat.Verdict, error)
 	Gap    string // between two answers in text
+	Walk   bool   `flag:"walk"`
 }
 
 func newCheck(f *Factory) *cobra.Command {
@@ -41,7 +42,9 @@ func newCheck(f *Factory) *cobra.Command {
 }
 
 func newExplain(f *Factory) *cobra.Command {
-	return (&checkOptions{Factory: f, Answer: f.explain, Gap: "\n"}).command("explain")
+	o := &checkOptions{Factory: f, Gap: "\n"}
+	o.Answer = o.explain
+	return o.command("explain")
 }
 
 func (o *checkOptions) command(name string) *cobra.Command {
@@ -232,7 +235,8 @@ type explainJSON struct {
 
 // explain explains the answer of the policy that decides, and says where files
 // that wait to be accepted would be looser.
-func (f *Factory) explain(w io.Writer, p *loaded, call *obstat.Call, _ int) (obstat.Verdict, error) {
+func (o *checkOptions) explain(w io.Writer, p *loaded, call *obstat.Call, _ int) (obstat.Verdict, error) {
+	f := o.Factory
 	a, err := p.decide(call, f.World)
 	if err != nil {
 		return obstat.Deny, err
@@ -243,6 +247,9 @@ func (f *Factory) explain(w io.Writer, p *loaded, call *obstat.Call, _ int) (obs
 		Offers: func(*obstat.Decision) []obstat.Offer { return a.Offers },
 		With:   func(o ...obstat.Offer) (*obstat.Policy, error) { return by.Written(by.Into(), o...) },
 		Also:   func(o []obstat.Offer) []string { return p.also(&a, o) }}
+	r.Narrow = func(d *obstat.Decision) (string, []obstat.Offer, func(...obstat.Offer) (*obstat.Policy, error)) {
+		return by.Narrowed(&a.Call, f.World, d)
+	}
 	if d, ok := by.Dialect.(dialect.Describer); ok {
 		r.Matched = d.Matched
 	}
@@ -267,6 +274,7 @@ func (f *Factory) explain(w io.Writer, p *loaded, call *obstat.Call, _ int) (obs
 		v.Changes[i].Words = f.shorten(v.Changes[i].Words, names)
 	}
 	s := newScreen(f.IO)
+	s.full = o.Walk
 	s.explanation(v)
 	return v.Verdict, s.flush(w)
 }

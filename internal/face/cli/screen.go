@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -20,6 +19,7 @@ type screen struct {
 	margin int  // width of the labels
 	label  ink  // of the labels
 	whole  bool // nothing is left out for its length
+	full   bool // every question's walk is shown
 	b      strings.Builder
 }
 
@@ -164,11 +164,11 @@ func (s *screen) by(v *explain.View) {
 // would writes the effects of the call, the most dangerous first, joined as long as they fit
 // on a line.
 func (s *screen) would(v *explain.View) {
-	const most = 12
+	const most = 6
 	var texts []string
 	for i, e := range byDanger(v.Would) {
-		if i == most {
-			texts = append(texts, fmt.Sprintf("%d things more", len(v.Would)-i))
+		if i == most && !s.full && len(v.Would) > most+1 {
+			texts = append(texts, plural(len(v.Would)-i, "thing")+" more")
 			break
 		}
 		texts = append(texts, clip(visible(e.Words), 2*(s.room())-4))
@@ -209,11 +209,11 @@ func (s *screen) joined(label string, texts []string) {
 }
 
 func (s *screen) hidden(v *explain.View) {
-	const most = 6
+	const most = 3
 	label := "hidden"
 	for i, h := range v.Hidden {
-		if i == most && !s.whole {
-			s.line(label, fmt.Sprintf("%d things more", len(v.Hidden)-i))
+		if i == most && !s.whole && !s.full && len(v.Hidden) > most+1 {
+			s.line(label, plural(len(v.Hidden)-i, "thing")+" more")
 			break
 		}
 		text := h.Why
@@ -275,41 +275,22 @@ type row struct {
 	stage, looked, found, outcome string
 	look                          ink // of the outcome
 	faint                         bool
+	head                          bool // the name of a question, over the whole width
 }
 
 // maxParts bounds how many parts of a call are shown beside the deciding one.
-const maxParts = 6
+const maxParts = 4
 
-// walk writes the way through the stages: the call as a whole, then the parts
-// that the floor looked at, the deciding one in full.
+// walk writes the way through the stages: that of the deciding question in full, then a line for every other
+// that is not simply allowed. With --walk each question is shown in full.
 func (s *screen) walk(v *explain.View) {
 	var rows []row
-	var silent []*explain.Walk // parts that no rule speaks of
-	parts := 0
-	for i := range v.Walk {
-		w := &v.Walk[i]
-		settled := slices.IndexFunc(w.Steps, func(s explain.Step) bool { return s.State == explain.Settled })
-		switch {
-		case w.Part == "" || w.Decides:
-			rows = append(rows, wholeRows(w)...)
-			if settled < 0 {
-				rows = append(rows, row{stage: "default", looked: visible(cmp.Or(w.Part, w.Text)), found: "nothing settled it",
-					outcome: w.Verdict.String(), look: verdictInk(w.Verdict)})
-			}
-		case settled < 0:
-			silent = append(silent, w)
-		case parts < maxParts:
-			rows = append(rows, stepRow(&w.Steps[settled], visible(w.Part), w.Verdict))
-			parts++
-		default:
-			parts++
+	if s.full {
+		for i := range v.Walk {
+			rows = append(rows, questionRows(&v.Walk[i], true)...)
 		}
-	}
-	if parts > maxParts {
-		rows = append(rows, row{stage: "…", found: strconv.Itoa(parts-maxParts) + " parts more", faint: true})
-	}
-	if len(silent) > 0 {
-		rows = append(rows, silentRow(silent))
+	} else {
+		rows = decidingRows(v)
 	}
 	for i := range v.Amend {
 		if v.Amend[i].Kind != "floor" {
@@ -323,6 +304,71 @@ func (s *screen) walk(v *explain.View) {
 		rows = append(rows, row{stage: "floor", found: v.Floor, faint: !tightened})
 	}
 	s.table("walk", rows)
+}
+
+// decidingRows shows the question that decided, and the others that are not simply allowed in a line each. The same
+// thing asked twice, as of `build` and all below it, is one line.
+func decidingRows(v *explain.View) (rows []row) {
+	var others []row
+	seen, allowed := map[string]bool{}, 0
+	decides := slices.IndexFunc(v.Walk, func(w explain.Walk) bool { return w.Decides })
+	if decides < 0 && len(v.Walk) > 0 {
+		decides = 0
+	}
+	if decides >= 0 {
+		rows = questionRows(&v.Walk[decides], len(v.Walk) > 1)
+		seen[questionKey(&v.Walk[decides])] = true
+	}
+	for i := range v.Walk {
+		w := &v.Walk[i]
+		key := questionKey(w)
+		switch {
+		case i == decides || seen[key]:
+		case w.Verdict == obstat.Allow:
+			allowed++
+		default:
+			others = append(others, lastRow(w))
+		}
+		seen[key] = true
+	}
+	var more []string
+	if rest := len(others) - maxParts; rest > 0 {
+		others, more = others[:maxParts], append(more, plural(rest, "part")+" more")
+	}
+	if allowed > 0 {
+		more = append(more, plural(allowed, "part")+" allowed")
+	}
+	if len(more) > 0 {
+		others = append(others, row{stage: "…", found: strings.Join(more, ", ") + "; --walk shows all", faint: true})
+	}
+	return append(rows, others...)
+}
+
+// questionKey is the same for questions that a reader takes for one.
+func questionKey(w *explain.Walk) string {
+	return w.Tool + " " + strings.TrimSuffix(w.Text, "/...") + " " + w.Verdict.String()
+}
+
+// questionRows shows a question in full, below its name where there are several.
+func questionRows(w *explain.Walk, named bool) (rows []row) {
+	if named {
+		rows = append(rows, row{stage: "▸ " + visible(w.Of), head: true})
+	}
+	rows = append(rows, wholeRows(w)...)
+	if !slices.ContainsFunc(w.Steps, func(s explain.Step) bool { return s.State == explain.Settled }) {
+		rows = append(rows, row{stage: "default", looked: visible(w.Of), found: "nothing settled it",
+			outcome: w.Verdict.String(), look: verdictInk(w.Verdict)})
+	}
+	return rows
+}
+
+// lastRow shows a question by the stage that settled it.
+func lastRow(w *explain.Walk) row {
+	i := slices.IndexFunc(w.Steps, func(s explain.Step) bool { return s.State == explain.Settled })
+	if i >= 0 {
+		return stepRow(&w.Steps[i], visible(w.Of), w.Verdict)
+	}
+	return row{stage: "default", looked: visible(w.Of), found: "no rule matches", outcome: w.Verdict.String(), faint: true}
 }
 
 // wholeRows shows every step of one question. Steps that found nothing share a
@@ -344,16 +390,6 @@ func wholeRows(w *explain.Walk) []row {
 		rows = append(rows, r)
 	}
 	return rows
-}
-
-// silentRow shows the parts that no rule speaks of in one line.
-func silentRow(parts []*explain.Walk) row {
-	r := row{stage: "default", looked: visible(parts[0].Part), found: "no rule matches",
-		outcome: parts[0].Verdict.String(), faint: true}
-	if len(parts) > 1 {
-		r.looked = strconv.Itoa(len(parts)) + " parts more"
-	}
-	return r
 }
 
 func stepRow(st *explain.Step, looked string, as obstat.Verdict) row {
@@ -392,7 +428,7 @@ func (s *screen) table(label string, rows []row) {
 	room := s.room()
 	var stageW, lookedW, foundW, outW int
 	for _, r := range rows {
-		if r.looked != "" || r.outcome == "" {
+		if !r.head && (r.looked != "" || r.outcome == "") {
 			stageW = max(stageW, columns(r.stage))
 		}
 		lookedW, outW = max(lookedW, columns(r.looked)), max(outW, columns(r.outcome))
@@ -433,6 +469,9 @@ func (s *screen) tableLines(r *row, room, stageW, lookedW, foundW int) []string 
 		look, text = dim, func(t string) string { return s.io.paint(dim, t) }
 	}
 	cell := func(t string, w int) string { return pad(clip(t, w), w) + "  " }
+	if r.head {
+		return []string{s.io.paint(bold, clip(r.stage, room))}
+	}
 	out := s.io.paint(look, r.outcome)
 	if r.outcome == "" {
 		lines := wrap(r.found, max(10, room-stageW-2))
@@ -466,7 +505,10 @@ func items(texts []string, room int) (lines []string) {
 		case columns(line)+3+columns(it) <= room:
 			line += " · " + it
 		default:
-			lines, line = append(lines, line+" ·"), it
+			if columns(line)+2 <= room {
+				line += " ·"
+			}
+			lines, line = append(lines, line), it
 		}
 	}
 	return append(lines, line)

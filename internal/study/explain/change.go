@@ -13,21 +13,23 @@ import (
 // A Change would turn the verdict. Each was tried: the changed policy was
 // compiled, or the changed call decided.
 type Change struct {
-	Kind  string  `json:"kind"`  // call, remove-rule, change-rule, add-rule, mode, accept
+	Kind  string  `json:"kind"`  // call, narrow-rule, remove-rule, change-rule, add-rule, mode, accept
 	Words string  `json:"words"` // the advice, e.g. "take the rm out"
 	Rules []*Rule `json:"rules,omitempty"`
 	List  string  `json:"list,omitempty"` // where a rule would be added
 	// Add are the rules to add as a Program writes them, where the file is one.
 	Add     []json.RawMessage `json:"add,omitempty"`
 	Mode    obstat.Mode       `json:"mode,omitempty"`
-	Text    string            `json:"text,omitempty"` // the call's text, changed
-	Verdict obstat.Verdict    `json:"verdict"`        // the call's verdict after the change
-	Also    []string          `json:"also,omitempty"` // other recent calls that it would allow
+	Text    string            `json:"text,omitempty"`  // the call's text, or the rule's, changed
+	Allow   []string          `json:"allow,omitempty"` // sentences to allow beside a changed rule
+	Verdict obstat.Verdict    `json:"verdict"`         // the call's verdict after the change
+	Also    []string          `json:"also,omitempty"`  // other recent calls that it would allow
 }
 
 // The kinds of change.
 const (
 	ChangeCall   = "call"
+	ChangeNarrow = "narrow-rule" // the deciding rule leaves this call's targets out
 	ChangeRemove = "remove-rule"
 	ChangeLevel  = "change-rule" // an ask rule to allow
 	ChangeAdd    = "add-rule"
@@ -47,19 +49,28 @@ const (
 // to allow those is to allow everything.
 func (x *explainer) changes() []Change {
 	var found []Change
-	for _, list := range [][]Change{x.changeCall(), x.removeRules(), x.addExact(), x.addOffers(), x.changeMode()} {
+	narrow := slices.Concat(x.changeCall(), x.addExact(), x.addOffers(), x.narrowRule())
+	narrow = slices.DeleteFunc(narrow, func(c Change) bool { return !x.turns(c.Verdict) })
+	for _, list := range [][]Change{narrow, x.removeRules(), x.changeMode()} {
 		found = append(found, list...)
 	}
 	if len(found) == 0 {
 		found = x.changeLevel()
 	}
-	found = slices.DeleteFunc(found, func(c Change) bool { return !x.turns(c.Verdict) })
+	found = slices.DeleteFunc(found, func(c Change) bool { return !x.turns(c.Verdict) || narrower(narrow, &c) })
 	best := obstat.Allow
 	if x.d.Verdict == obstat.Allow {
 		best = obstat.Ask
 	}
 	slices.SortStableFunc(found, func(a, b Change) int { return rank(a, best) - rank(b, best) })
 	return slices.Clip(found[:min(len(found), maxChanges)])
+}
+
+// narrower tells whether a change of the policy does as much as taking a whole rule out would, and less besides.
+func narrower(narrow []Change, c *Change) bool {
+	return c.Kind == ChangeRemove && slices.ContainsFunc(narrow, func(n Change) bool {
+		return n.Kind != ChangeCall && n.Verdict >= c.Verdict
+	})
 }
 
 func rank(c Change, best obstat.Verdict) int {
@@ -139,6 +150,44 @@ func (x *explainer) removeRules() []Change {
 		}
 	}
 	return nil
+}
+
+// narrowRule lets the deciding rule leave this call's targets out, `delete anything except ./build`, and allows
+// those besides where that alone does not turn it all the way.
+func (x *explainer) narrowRule() (out []Change) {
+	if x.r.Narrow == nil || x.d.Rule == nil || x.d.Verdict == obstat.Allow || len(x.d.Faults) > 0 || !x.small() {
+		return nil
+	}
+	if !x.writable(x.d.Rule) {
+		return nil
+	}
+	text, offers, with := x.r.Narrow(x.d)
+	if text == "" {
+		return nil
+	}
+	words := fmt.Sprintf("change %s (%s) to: %s", x.d.Rule, x.d.Rule.Pos, text)
+	for _, some := range [][]obstat.Offer{nil, offers} {
+		pol, err := with(some...)
+		if err != nil || x.frees(pol, x.r.Call.Mode) {
+			return out
+		}
+		var texts []string
+		for i := range some {
+			texts = append(texts, offerText(&some[i]))
+		}
+		if len(some) > 0 {
+			words += ", and allow " + strings.Join(texts, ", ")
+		}
+		c := Change{Kind: ChangeNarrow, Words: words, Rules: []*Rule{newRule(x.d.Rule)}, Text: text, Allow: texts,
+			Verdict: pol.Decide(x.r.Call, x.r.World).Verdict}
+		if x.turns(c.Verdict) && (len(out) == 0 || c.Verdict > out[0].Verdict) {
+			out = append(out, c)
+		}
+		if c.Verdict == obstat.Allow {
+			break
+		}
+	}
+	return out
 }
 
 // changeLevel lets the rule that asks allow, where nothing smaller helps: opencode's

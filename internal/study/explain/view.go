@@ -34,6 +34,9 @@ type Request struct {
 	Offers func(*obstat.Decision) []obstat.Offer
 	// With returns the policy with offers accepted; nil is Policy's own.
 	With func(...obstat.Offer) (*obstat.Policy, error)
+	// Narrow rewrites the deciding rule so that it leaves this call's targets out: the rule's new text, the offers
+	// that allow those, and the policy with the new rule and some of the offers; nil: rules leave nothing out.
+	Narrow func(*obstat.Decision) (string, []obstat.Offer, func(...obstat.Offer) (*obstat.Policy, error))
 	// Also returns other recent calls that offers would allow; nil: not known.
 	Also func([]obstat.Offer) []string
 	// Matched returns the dialect's own words for the deciding rule; nil: it has none.

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,8 @@ type Walk struct {
 	// Part is set where the question is about a part of the call.
 	Part string `json:"part,omitempty"`
 	Why  string `json:"why,omitempty"` // how the part came to be judged
+	// Of is the question in words: `delete build` where rules are about effects, else the part, else Text.
+	Of   string `json:"of"`
 	Span Span   `json:"span,omitzero"` // where it stands in the command
 	// Text is the subject that the rules are matched against.
 	Text string `json:"text"`
@@ -59,9 +62,27 @@ func (x *explainer) walk() []Walk {
 		if q.Part != nil {
 			w.Part, w.Why, w.Span = q.Part.Text, q.Part.Why, Span{q.Part.Span.Start, q.Part.Span.End}
 		}
+		w.Of = x.questionWords(q)
 		out = append(out, w)
 	}
 	return out
+}
+
+// questionWords names a question: `delete build`, or the part of a command that it is about.
+func (x *explainer) questionWords(q *obstat.QuestionTrace) string {
+	text := mainSubject(&q.Question).Text
+	for _, s := range q.Question.Subjects {
+		if s.Field == "host" && s.Text != "" {
+			text = s.Text
+		}
+	}
+	switch {
+	case q.Question.Tool != x.r.Call.Tool && text != "" && text != q.Question.Tool:
+		return q.Question.Tool + " " + text
+	case q.Part != nil && q.Part.Text != "":
+		return q.Part.Text
+	}
+	return cmp.Or(text, q.Question.Tool)
 }
 
 // verdictOf returns the answer to one question.
@@ -261,6 +282,10 @@ func (x *explainer) why() string {
 	return strings.Join(parts, "; ")
 }
 
+// verbWords are the verbs of questions that do not read as verbs.
+var verbWords = map[string]string{"connect": "connect to", "code": "run as code", "system": "change of the system",
+	"tool": "call"}
+
 // plainWhy words a reason for decisions that carry no note of their own.
 func (x *explainer) plainWhy() string {
 	d := x.d
@@ -270,8 +295,12 @@ func (x *explainer) plainWhy() string {
 		}
 		return fmt.Sprintf("%s settles it", d.Stage)
 	}
-	step := settling(x.deciding())
+	q := x.deciding()
+	step := settling(q)
 	subject := "every call to " + d.Tool
+	if q != nil && q.Question.Tool != d.Tool { // `delete anything` is about deletions, by any tool
+		subject = "everything that a call would " + cmp.Or(verbWords[q.Question.Tool], q.Question.Tool)
+	}
 	if !d.Rule.Whole() {
 		subject = "this call"
 	}
@@ -339,7 +368,7 @@ func settledBy(q *obstat.QuestionTrace, r *obstat.Rule) bool {
 // mark returns where in text the deciding part stands, zero for the whole.
 func (x *explainer) mark(text string) Span {
 	if x.d.Part == "" {
-		return Span{}
+		return x.commandSpan(text)
 	}
 	if q := x.deciding(); q != nil && q.Part != nil && text == x.a.Source {
 		s := q.Part.Span
@@ -350,6 +379,25 @@ func (x *explainer) mark(text string) Span {
 	}
 	if i := strings.Index(text, x.d.Part); i >= 0 {
 		return Span{i, i + len(x.d.Part)}
+	}
+	return Span{}
+}
+
+// commandSpan returns where the command stands that the deciding question is about, as `rm -rf build` is the
+// command of a `delete build`; zero where it is the whole call.
+func (x *explainer) commandSpan(text string) Span {
+	q := x.deciding()
+	if q == nil || text != x.a.Source || len(x.a.Commands) < 2 || x.d.Verdict == obstat.Allow {
+		return Span{}
+	}
+	for _, s := range q.Question.Subjects {
+		for i := range x.a.Commands {
+			c := &x.a.Commands[i]
+			within := c.Span.Start >= 0 && c.Span.Start < c.Span.End && c.Span.End <= len(text)
+			if within && s.Field == "command" && s.Text == c.Text && c.Span.End-c.Span.Start < len(strings.TrimSpace(text)) {
+				return Span{c.Span.Start, c.Span.End}
+			}
+		}
 	}
 	return Span{}
 }
