@@ -104,8 +104,8 @@ type Generalizer interface {
 }
 
 // Narrowed rewrites the rule that decided so that it leaves out the targets of this call, where the dialect can
-// do that. It returns the rule's new text, the offers that allow those targets, and a function for the policy with the new
-// rule and some of these offers; "" where there is none.
+// do that. It returns the rule's new text, the offers that allow those targets, and a function for the policy with the
+// new rule and some of these offers; "" where there is none.
 func (l *Loaded) Narrowed(call *obstat.Call, world obstat.World, d *obstat.Decision) (
 	text string, offers []obstat.Offer, with func(...obstat.Offer) (*obstat.Policy, error),
 ) {

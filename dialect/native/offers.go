@@ -239,7 +239,9 @@ func (Dialect) RuleFor(_ *dialect.Loaded, kind, target, anchor string) (obstat.O
 }
 
 // Narrow writes `except` with the offers' targets into a sentence that stands on one line.
-func (Dialect) Narrow(f *dialect.File, r *obstat.Rule, offers []obstat.Offer) (data []byte, text string, used []obstat.Offer) {
+func (Dialect) Narrow(f *dialect.File, r *obstat.Rule, offers []obstat.Offer) (
+	data []byte, text string, used []obstat.Offer,
+) {
 	was := r.String()
 	s, bad := parseSentence(was)
 	lines := bytes.SplitAfter(f.Data, []byte("\n"))

@@ -115,6 +115,9 @@ type seat struct {
 	broker *approval.Broker
 	lines  <-chan string
 	left   map[string]bool // requests that were left to others
+	chosen string          // the request that is shown; "" is the oldest
+	said   string          // what the last answer did, for the next screen
+	below  bool            // a request is written below what the terminal shows, not on a clean screen
 }
 
 // lookEvery is how often the store is asked for new requests.
@@ -123,21 +126,27 @@ const lookEvery = 300 * time.Millisecond
 // serve shows one request after the other until its person leaves.
 func (d *seat) serve(ctx context.Context) error {
 	out := d.o.IO.Out
-	fmt.Fprintf(out, "answering as %s; waiting for agents to ask, ctrl-C ends\n", visible(d.o.As))
+	hello := fmt.Sprintf("answering as %s; waiting for agents to ask, ctrl-C ends", visible(d.o.As))
+	fmt.Fprintln(out, strings.Join(wrap(hello, d.o.IO.width()), "\n"))
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	waiting := true
 	for {
-		r, err := d.next(ctx)
+		v, err := d.next(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
 			return err
-		case r != nil:
-			if err := d.settle(ctx, r); err != nil {
+		case v != nil:
+			waiting = false
+			if err := d.settle(ctx, v); err != nil {
 				return endOf(err)
 			}
 			continue
+		case !waiting && d.said != "":
+			fmt.Fprintln(out, "nothing more is asked")
+			waiting, d.said = true, ""
 		}
 		select {
 		case <-tick.C:
@@ -158,23 +167,12 @@ func endOf(err error) error {
 	return err
 }
 
-// next returns the oldest request that was not left to others.
-func (d *seat) next(ctx context.Context) (*approval.Request, error) {
-	pending, err := d.broker.Pending(ctx)
-	if i := slices.IndexFunc(pending, func(r *approval.Request) bool { return !d.left[r.ID] }); i >= 0 {
-		return pending[i], err
-	}
-	return nil, err
-}
-
-// settle shows a request and takes answers until one counts.
-func (d *seat) settle(ctx context.Context, r *approval.Request) error {
-	f := d.o.Factory
-	out := f.IO.Out
-	fmt.Fprintf(out, "\n%s\n%s\n", newScreen(f.IO).request(r, f.World, time.Now()), f.IO.paint(bold, askKeys))
+// settle shows a request and takes answers until one counts, or another request is chosen.
+func (d *seat) settle(ctx context.Context, v *shown) error {
+	out, r := d.o.IO.Out, v.request()
+	d.draw(v)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	fmt.Fprint(out, "> ")
 	for {
 		select {
 		case <-ctx.Done():
@@ -182,15 +180,26 @@ func (d *seat) settle(ctx context.Context, r *approval.Request) error {
 			return ctx.Err()
 		case <-tick.C:
 			if d.over(ctx, r) {
-				fmt.Fprintln(out, "\nsomebody else answered it, its agent is gone, or its time is over")
+				d.say("\n", "somebody else answered it, its agent is gone, or its time is over")
 				return nil
 			}
+			d.news(ctx, v)
 		case line, ok := <-d.lines:
 			if !ok {
 				return errQuit
 			}
-			if done, err := d.answer(ctx, r, line); done || err != nil {
-				return err
+			to, err := choose(line, v.pending, v.at)
+			switch {
+			case errors.Is(err, errChoose) && to == v.at: // it is shown
+			case errors.Is(err, errChoose):
+				d.chosen = v.pending[to].ID
+				return nil
+			case err != nil:
+				fmt.Fprintln(out, err)
+			default:
+				if done, err := d.answer(ctx, r, line); done || err != nil {
+					return err
+				}
 			}
 			fmt.Fprint(out, "> ")
 		}
@@ -201,6 +210,12 @@ func (d *seat) settle(ctx context.Context, r *approval.Request) error {
 func (d *seat) over(ctx context.Context, r *approval.Request) bool {
 	pending, err := d.broker.Pending(ctx)
 	return err == nil && !slices.ContainsFunc(pending, func(p *approval.Request) bool { return p.ID == r.ID })
+}
+
+// say writes what became of a request, and keeps it for the next screen, which starts clean.
+func (d *seat) say(lead, words string) {
+	fmt.Fprintln(d.o.IO.Out, lead+words)
+	d.said = words
 }
 
 // answer takes a line that was typed. An answer that does not count is said,
@@ -225,7 +240,7 @@ func (d *seat) answer(ctx context.Context, r *approval.Request, line string) (do
 		a.By, a.Roles, a.From = d.o.As, d.o.Roles, who.String()
 		var now *approval.Request
 		if now, err = d.broker.Answer(ctx, r.ID, a); err == nil {
-			fmt.Fprintln(out, answerWords(now, &a))
+			d.say("", answerWords(now, &a))
 			return true, nil
 		}
 	}
@@ -262,10 +277,8 @@ func fileWords(r *approval.Request, a *approval.Answer) string {
 	return "the policy's file"
 }
 
-// askKeys is the line below a request; askHelp says more.
-const (
-	askKeys = "[y] once  [s] session  [a] always  [e] edit  [n] no  [?] more"
-	askHelp = `y            yes, this once
+// askHelp says which lines are answers.
+const askHelp = `y            yes, this once
 s [N]        yes, for this session; with N, whatever offer N covers
 g, w, u [N]  the same for this agent, this workspace, this user
 s 30m        ... for half an hour; also with N: s 1 30m
@@ -276,8 +289,8 @@ e {...}      yes, but with this JSON as its arguments
 n [WORDS]    no; the words are told to the model
 x [WORDS]    no, and no to all else this session is asking
 l            leave it to somebody else, for now
+2, +, -      show the second request of the list, the next, the one before
 q            end; what is asked stays asked`
-)
 
 // The things a line can ask for that are no answer.
 var (

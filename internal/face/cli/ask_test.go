@@ -227,6 +227,86 @@ func TestDesk(t *testing.T) {
 	}
 }
 
+// TestAskList: several requests are a list; a number shows another in the pane, and the answer is for the one shown.
+func TestAskList(t *testing.T) {
+	dir := t.TempDir()
+	file, db := filepath.Join(dir, "opencode.json"), filepath.Join(dir, "obstat.db")
+	if err := os.WriteFile(file, []byte(`{"permission": {"bash": "ask"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store, err := sqlite.Open(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Names: []string{file}}, Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := []string{"make one", "make two", "make three"}
+	decided := map[string]chan obstat.Decision{}
+	for i, command := range commands {
+		decided[command] = make(chan obstat.Decision, 1)
+		input, _ := json.Marshal(map[string]string{"command": command})
+		go func() {
+			d, _ := g.Authorize(t.Context(), &obstat.Call{Tool: "bash", Input: input, Session: command, Dir: dir}, nil)
+			decided[command] <- d.Decision
+		}()
+		for { // each is asked before the next, so that their order is known
+			pending, err := approval.New(store, nil).Pending(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(pending) > i {
+				break
+			}
+		}
+	}
+	in, typed := io.Pipe()
+	out := &screenBuffer{}
+	f := newFactory(&IO{In: in, Out: out, Err: out, InTTY: true, Width: 40, Person: persontest.Typist})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- (&askOptions{Factory: f, Store: storeOptions{Path: db}, As: "bob"}).run(t.Context(), nil)
+	}()
+	out.waitFor(t, "1 of 3 asked")
+	for _, step := range []struct{ line, shows string }{{"9", "there is no request 9; the list has 3"}, {"2", "2 of 3 asked"},
+		{"+", "3 of 3 asked"}, {"-", "▸  2"}, {"n no", "refused"}, {"2", "2 of 2 asked"}, {"y", "allowed, this once"}} {
+		if _, err := io.WriteString(typed, step.line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		out.waitFor(t, step.shows)
+	}
+	for command, want := range map[string]obstat.Verdict{"make two": obstat.Deny, "make three": obstat.Allow} {
+		if d := <-decided[command]; d.Verdict != want {
+			t.Errorf("%s: %s", command, d.Verdict)
+		}
+	}
+	typed.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	for l := range strings.Lines(out.text.String()) {
+		if columns(strings.TrimSuffix(l, "\n")) > 40 {
+			t.Errorf("wider than 40 columns: %q", l)
+		}
+	}
+}
+
+// TestKeys: a request that no rule can settle does not offer `always`.
+func TestKeys(t *testing.T) {
+	s := newScreen(&IO{Width: 40})
+	r := sampleRequest()
+	if s.keys(r, true); !strings.Contains(s.b.String(), "[a] always") || !strings.Contains(s.b.String(), "[e] edit") {
+		t.Error(s.b.String())
+	}
+	s.b.Reset()
+	r.Offers = nil
+	if s.keys(r, false); strings.Contains(s.b.String(), "always") {
+		t.Error(s.b.String())
+	}
+}
+
 // A screenBuffer is a screen that a test can watch.
 type screenBuffer struct {
 	mu   sync.Mutex

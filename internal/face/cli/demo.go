@@ -160,16 +160,19 @@ func (s *show) settle(ctx context.Context, st *demo.Step, r *approval.Request) e
 		return err
 	}
 	d := &seat{o: &askOptions{Factory: s.Factory, As: "you"}, broker: s.run.Guard.Broker(), lines: s.lines,
-		left: map[string]bool{}}
+		left: map[string]bool{}, below: true}
+	one := &shown{pending: []*approval.Request{r}}
 	for s.lines != nil {
-		if err := d.settle(ctx, r); err != nil || !d.left[r.ID] {
+		if err := d.settle(ctx, one); err != nil || !d.left[r.ID] {
 			return err
 		}
 		delete(d.left, r.ID)
 		fmt.Fprintln(s.io.Out, "there is nobody else here")
 	}
-	fmt.Fprintf(s.io.Out, "%s%s\n> %s   %s\n", newScreen(s.io).request(r, s.World, time.Now()),
-		s.io.paint(bold, askKeys), st.Answer, s.io.paint(dim, "(typed by the script)"))
+	keys := newScreen(s.io)
+	keys.keys(r, false)
+	fmt.Fprintf(s.io.Out, "%s%s> %s   %s\n", newScreen(s.io).request(r, s.World, time.Now()), keys.b.String(), st.Answer,
+		s.io.paint(dim, "(typed by the script)"))
 	done, err := d.answer(ctx, r, st.Answer)
 	if err == nil && !done {
 		return errors.New("the script's answer did not count")

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/internal/guard/person"
 	"github.com/obstat/obstat/internal/keep/sqlite"
@@ -34,11 +36,16 @@ func newStatus(f *Factory) *cobra.Command {
 
 // statusJSON is the output of --json.
 type statusJSON struct {
-	V       int           `json:"v"`
-	Policy  string        `json:"policy,omitempty"` // digest
-	Dialect string        `json:"dialect,omitempty"`
-	Files   []string      `json:"files,omitempty"`
-	Errors  obstat.Errors `json:"errors,omitempty"`
+	V int `json:"v"`
+	// Protected says whether the agents that are used here ask obstat: yes, unproved, no, no-agent.
+	Protected string         `json:"protected"`
+	Agents    []agentJSON    `json:"agents"`
+	Confine   confine.Report `json:"confine"`
+	Confines  bool           `json:"confines,omitempty"` // a policy in force has commands run confined
+	Policy    string         `json:"policy,omitempty"`   // digest
+	Dialect   string         `json:"dialect,omitempty"`
+	Files     []string       `json:"files,omitempty"`
+	Errors    obstat.Errors  `json:"errors,omitempty"`
 	// InForce are all policies that decide, Looked the files that exist and were
 	// looked at, New the rules that wait to be accepted; Pins says whether that
 	// matters.
@@ -72,6 +79,8 @@ type storeJSON struct {
 	// digest.
 	Last  *lastPolicyJSON `json:"last_policy,omitempty"`
 	Error string          `json:"error,omitempty"`
+
+	proofs []client.AgentSeen
 }
 
 type lastPolicyJSON struct {
@@ -81,7 +90,8 @@ type lastPolicyJSON struct {
 }
 
 func (o *statusOptions) run(ctx context.Context, _ []string) error {
-	out := statusJSON{V: 1, InForce: []inForceJSON{}, Looked: []policy.Looked{}, New: []policy.Unaccepted{}}
+	out := statusJSON{V: 1, Agents: []agentJSON{}, InForce: []inForceJSON{}, Looked: []policy.Looked{},
+		New: []policy.Unaccepted{}, Confine: confine.Probe(ctx)}
 	code := ExitOK
 	p, err := o.find(&o.Policy)
 	if err == nil {
@@ -97,6 +107,8 @@ func (o *statusOptions) run(ctx context.Context, _ []string) error {
 	if out.Store = o.store(ctx); out.Store.Error != "" {
 		code = ExitError
 	}
+	out.Agents = append(out.Agents, o.agents(out.Store.proofs)...)
+	out.Protected = protected(out.Agents)
 	if state, err := statedir.Dir(os.Getenv); err == nil {
 		out.Confined, _, _ = leftBehind(state) // what cannot be listed is not shown
 	}
@@ -106,6 +118,8 @@ func (o *statusOptions) run(ctx context.Context, _ []string) error {
 // fill fills in the policies and files that were found.
 func (st *statusJSON) fill(p *loaded) {
 	in := p.inForce
+	confines := in.Confine()
+	st.Confines = confines.Code || confines.Always
 	if main := in.Main(); main != nil {
 		st.Policy, st.Dialect, st.Files = main.Loaded.Policy.Digest(), main.Dialect.Name(), main.Input.Names()
 	}
@@ -150,7 +164,7 @@ func (j *storeJSON) fill(ctx context.Context, s *sqlite.Store) error {
 	if err != nil {
 		return err
 	}
-	j.Head, j.Pending, j.Grants = head, len(pending), len(grants)
+	j.Head, j.Pending, j.Grants, j.proofs = head, len(pending), len(grants), proofs(ctx, s)
 	for _, kind := range []ledger.Kind{ledger.Start, ledger.Policy} {
 		for r, err := range s.Records(ctx, ledger.Query{Kind: kind, Limit: 1}) {
 			if err != nil {
@@ -164,39 +178,47 @@ func (j *storeJSON) fill(ctx context.Context, s *sqlite.Store) error {
 	return nil
 }
 
+// status is the one screen that answers whether calls are guarded here: by which agents, which policy, how far
+// commands can be confined, and how many people are waited for.
 func (s *screen) status(f *Factory, st *statusJSON) {
-	if len(st.Errors) > 0 {
-		s.line("policy", s.io.paint(red, "cannot be loaded; what was accepted before decides, or everything is denied"))
-	}
-	for _, p := range st.InForce {
-		s.text("policy", fmt.Sprintf("%s (%s), %s: %s", f.title(p.Files), p.Dialect, clip(p.Policy, 13), p.Why))
+	home, _ := f.World.Home("")
+	s.protection(st)
+	s.margin = len("confine ")
+	for i, p := range st.InForce {
+		s.text([]string{"policy", ""}[min(i, 1)], fmt.Sprintf("%s (%s): %s", f.title(p.Files), p.Dialect, p.Why))
 	}
 	for _, l := range st.Looked {
-		state := "in force: "
-		if !l.InForce {
-			state = "not in force: "
+		if l.InForce {
+			continue // it is named as a policy, and below where it waits to be accepted
 		}
+		state := "not in force: "
 		if !l.Accepted {
-			state = "not accepted, " + state
+			state = "not accepted, not in force: "
 		}
 		s.text("file", fmt.Sprintf("%s (%s, %s) %s%s", f.short(l.Name), l.Layer, l.Dialect, state, l.Why))
 	}
-	if st.Pins != "on" {
+	if st.Pins != "on" && st.Pins != "" {
 		s.text("pins", st.Pins)
 	}
-	s.news(st.New)
+	for _, nw := range st.New {
+		for i := range nw.Changes {
+			nw.Changes[i].Pos.File = f.short(nw.Changes[i].Pos.File)
+		}
+	}
+	s.news(st.New, maxNews)
 	f.problems(&s.b, st.Errors, s.io.OutTTY)
+	s.text("confine", confinement(st.Confine, st.Confines))
 	s.kept(st.Confined)
 	switch j := st.Store; {
 	case j.Error != "":
-		s.text("store", j.Path+": "+j.Error)
+		s.text("store", inHome(j.Path, home)+": "+j.Error)
 	case j.Head.Seq == 0:
-		s.text("store", j.Path+": nothing yet")
+		s.text("store", inHome(j.Path, home)+": nothing yet")
 	default:
-		s.text("store", j.Path)
-		s.text("ledger", fmt.Sprintf("up to record %d, head %s", j.Head.Seq, j.Head.Hash))
-		s.text("asked", fmt.Sprintf("%d waiting for an answer (obstat ask)", j.Pending))
-		s.text("grants", fmt.Sprintf("%d in force (obstat grants)", j.Grants))
+		s.text("asks", fmt.Sprintf("%d waiting for an answer (obstat ask) · %s (obstat grants)", j.Pending,
+			plural(j.Grants, "grant")))
+		s.text("ledger", fmt.Sprintf("%s up to head %.12s · %s", plural(int(j.Head.Seq), "record"), j.Head.Hash,
+			inHome(j.Path, home)))
 		if j.Last != nil {
 			s.text("last", fmt.Sprintf("%s: %s", j.Last.Time.Local().Format(time.DateTime), j.Last.Reason))
 		}
@@ -302,7 +324,7 @@ func (o *trustOptions) acceptNew(ctx context.Context, w *policy.Where) error {
 // ask shows the new rules and asks whether they are accepted.
 func (o *trustOptions) ask(found *policy.InForce, dir string) (*person.Who, error) {
 	if !o.Yes || !o.jsonFlag {
-		if err := o.show(trustJSON{1, found.New, false}, func(s *screen) { s.news(found.New) }); err != nil {
+		if err := o.show(trustJSON{1, found.New, false}, func(s *screen) { s.news(found.New, 0) }); err != nil {
 			return nil, err
 		}
 	}
@@ -312,9 +334,12 @@ func (o *trustOptions) ask(found *policy.InForce, dir string) (*person.Who, erro
 	return o.accept(dir, "accept all of it?", o.Yes)
 }
 
-// news writes the rules that wait to be accepted, one a line, and all of them: a yes
-// accepts the last one, too.
-func (s *screen) news(news []policy.Unaccepted) {
+// maxNews is how many rules that wait to be accepted the status shows of a place.
+const maxNews = 5
+
+// news writes the rules that wait to be accepted, one a line; most of zero is all of them: a yes accepts the last
+// one, too.
+func (s *screen) news(news []policy.Unaccepted, most int) {
 	for _, nw := range news {
 		what := "has changed since it was accepted"
 		if nw.First {
@@ -324,13 +349,40 @@ func (s *screen) news(news []policy.Unaccepted) {
 			what += "; the same files were accepted for " + nw.Twin + ", of which this is a clone or copy and no worktree"
 		}
 		s.text("new", fmt.Sprintf("the policy of %s %s (obstat trust %s)", nw.Place, what, nw.Place))
-		for _, c := range nw.Changes {
+		for i, c := range nw.Changes {
+			if i == most && most > 0 && len(nw.Changes) > most+1 {
+				s.line("", s.io.paint(dim, plural(len(nw.Changes)-i, "rule")+" more"))
+				break
+			}
 			sign := cmp.Or(map[string]string{policy.Added: "+", policy.Removed: "-"}[c.Kind], "~")
 			verdict := ""
 			if c.Pos.IsValid() {
-				verdict = s.io.paint(verdictInk(c.Verdict), c.Verdict.String()) + " "
+				verdict = c.Verdict.String()
 			}
-			s.line("", fmt.Sprintf("%s %s%s  %s", sign, verdict, visible(c.Text), s.io.paint(dim, visible(c.Pos.String()))))
+			s.newRule(sign, verdict, verdictInk(c.Verdict), visible(c.Text), visible(c.Pos.String()))
+		}
+	}
+}
+
+// newRule writes a rule with its sign and place, the place on a line of its own where both do not fit.
+func (s *screen) newRule(sign, verdict string, look ink, text, place string) {
+	lead := sign + " "
+	if verdict != "" {
+		lead += s.io.paint(look, verdict) + " "
+		verdict += " "
+	}
+	indent := strings.Repeat(" ", 2+len(verdict))
+	lines := wrap(text, s.room()-len(indent))
+	if last := lines[len(lines)-1]; columns(indent+last)+2+columns(place) <= s.room() {
+		lines[len(lines)-1], place = last+"  "+s.io.paint(dim, place), ""
+	}
+	for _, l := range lines {
+		s.line("", lead+l)
+		lead = indent
+	}
+	if place != "" {
+		for _, l := range wrap(place, s.room()-len(indent)) {
+			s.line("", indent+s.io.paint(dim, l))
 		}
 	}
 }

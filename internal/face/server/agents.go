@@ -90,9 +90,15 @@ func (v *Service) flushOnce(ctx context.Context) {
 // Agents returns the agents that were seen, the latest first.
 func (v *Service) Agents(ctx context.Context) ([]client.AgentSeen, error) {
 	v.flushOnce(ctx)
-	out, err := docs.All[client.AgentSeen](ctx, v.s.store, agentKind)
+	out, err := Seen(ctx, v.s.store)
 	slices.SortFunc(out, func(a, b client.AgentSeen) int { return b.Last.Compare(a.Last) })
 	return out, err
+}
+
+// Seen returns the agents that a store knows, with the last findings of `obstat doctor`, for a command that has
+// opened it.
+func Seen(ctx context.Context, store docs.Store) ([]client.AgentSeen, error) {
+	return docs.All[client.AgentSeen](ctx, store, agentKind)
 }
 
 // takeProofs stores the findings of `obstat doctor`. An agent does not prove itself: the token is a
