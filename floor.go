@@ -1156,7 +1156,8 @@ func (fl *floorWalk) ruleFor(set paths.Set, face Face, like floor.Space) *Rule {
 				q.Subjects[i].Text = floor.ShowMarks(q.Subjects[i].Text)
 			}
 			like.Below = s.Below
-			space := &space{pol: fl.pol, present: true, facts: fl.f, sets: &like}
+			space := &space{pol: fl.pol, present: true, facts: fl.f, sets: &like,
+				anyText: strings.IndexByte(set.Text, paths.AnyText) >= 0}
 			if r, _ := space.stricter(fl.pl, &q, &q); r != nil {
 				return r
 			}

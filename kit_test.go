@@ -16,6 +16,7 @@ func TestViewMethods(t *testing.T) {
 		{reflect.TypeFor[kit.PrefixView](), reflect.TypeFor[obstat.PrefixViewMethods]()},
 		{reflect.TypeFor[kit.EffectView](), reflect.TypeFor[obstat.EffectViewMethods]()},
 		{reflect.TypeFor[kit.Outliner](), reflect.TypeFor[obstat.OutlinerMethods]()},
+		{reflect.TypeFor[kit.Placer](), reflect.TypeFor[obstat.PlacerMethods]()},
 		{reflect.TypeFor[kit.Scratch](), reflect.TypeFor[obstat.ScratchMethods]()},
 	} {
 		if !pair[0].Implements(pair[1]) || !pair[1].Implements(pair[0]) {

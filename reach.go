@@ -38,6 +38,7 @@ type space struct {
 	present  bool         // the subjects are there in every call
 	openTool bool         // the questions may be about other names than the tool's
 	sets     *floor.Space // the subjects are sets of paths; nil: texts
+	anyText  bool         // a part of the set is not known, and may be `../..`
 	facts    *Facts       // of the call, for conditions; nil: they may hold
 }
 
@@ -190,11 +191,36 @@ func (s *space) covers(r aboutRule, q, sure *Question) (may, must bool) {
 		}
 	}
 	for i := range r.Except {
-		if must = false; s.leftOut(&r.Except[i], q) {
+		if s.leftOut(&r.Except[i], q) {
 			return false, false
 		}
+		must = must && s.passesBy(&r.Except[i], q)
 	}
 	return may, must && s.facts != nil
+}
+
+// passesBy tells whether an exception is about none of a set of paths: `except .git/**` about none below `src`.
+func (s *space) passesBy(c *Cond, q *Question) bool {
+	seen := false
+	for i := range q.Subjects {
+		sub := &q.Subjects[i]
+		if s.sets == nil || sub.Field != c.Field || s.holdsBelow(sub) {
+			continue
+		}
+		seen = true
+		for _, t := range c.Any {
+			if p := s.pol.compiled(t); p.MayMeet(sub.Text, s.sets.Below) {
+				return false
+			}
+		}
+	}
+	return seen
+}
+
+// holdsBelow tells whether a subject says of every path of a set what it says of the one that it was made of.
+func (s *space) holdsBelow(sub *Subject) bool {
+	v, ok := s.pol.view.(placer)
+	return ok && s.sets != nil && v.HoldsBelow(*sub)
 }
 
 // leftOut tells whether an exception is about everything that starts like q.
@@ -234,6 +260,10 @@ func (s *space) patternCovers(r aboutRule, q, sure *Question) (may, must bool) {
 				continue
 			}
 			m1, m2 := s.sets.Meets(p, sub.Text)
+			if !m2 && !s.anyText && s.holdsBelow(sub) {
+				m2, _ = p.Match(sub.Text) // an error is no match
+				m1 = m1 || m2
+			}
 			may, must = may || m1, must || m2
 		}
 	}

@@ -23,6 +23,10 @@ type (
 		View
 		Outline(tool string) []Question
 	}
+	placer interface {
+		View
+		HoldsBelow(s Subject) bool
+	}
 	scratch interface{ Reset() }
 )
 

@@ -7,5 +7,6 @@ type (
 	PrefixViewMethods   = prefixView
 	EffectViewMethods   = effectView
 	OutlinerMethods     = outliner
+	PlacerMethods       = placer
 	ScratchMethods      = scratch
 )

@@ -65,9 +65,24 @@ deny:
 		{"echo x > a", &undoer{}, obstat.Allow, "write workspace", 1},
 		{"echo x > a", &undoer{err: full}, obstat.Ask, "no space left", 1},
 		{"git push", &undoer{}, obstat.Ask, "", 0},
+		// Sets of paths: all of them are in the workspace, and none is left out.
+		{"rm -rf d", &undoer{reversible: true, all: true}, obstat.Allow, "delete workspace", 1},
+		{"rm -rf d/*", &undoer{reversible: true, all: true}, obstat.Allow, "delete workspace", 1},
+		{"rm *.o", &undoer{reversible: true, all: true}, obstat.Allow, "delete workspace", 1},
+		{"rm -rf d", &undoer{}, obstat.Ask, "delete anything", 0},
+		{"rm -rf .git", &undoer{reversible: true, all: true}, obstat.Ask, "delete anything", 0},
+		{"rm -rf .g*", &undoer{reversible: true, all: true}, obstat.Ask, "delete anything", 0},
+		{"rm -rf d .git", &undoer{reversible: true, all: true}, obstat.Ask, "delete anything", 0},
+		{"rm -rf d/$X", &undoer{reversible: true, all: true}, obstat.Ask, "delete anything", 0},
+		{"rm -rf a$X", &undoer{reversible: true, all: true}, obstat.Ask, "delete anything", 0},
+		{"rm -rf $X", &undoer{reversible: true, all: true}, obstat.Ask, "delete anything", 0},
+		{"rm -rf d/../../q", &undoer{reversible: true, all: true}, obstat.Ask, "delete anything", 0},
+		{"rm -rf ../*", &undoer{reversible: true, all: true}, obstat.Ask, "delete anything", 0},
+		{"rm -rf k*", &undoer{reversible: true, all: true}, obstat.Ask, "delete keys", 0},
+		{"rm -rf keys", &undoer{reversible: true, all: true}, obstat.Deny, "delete keys", 0},
 	} {
 		opts := gate.Options{Policy: gate.Fixed{Loaded: l}, Store: new(memory.Store), NoStart: true,
-			World: &obstat.Snapshot{Dirs: []string{"/", "/p", "/p/keys", "/p/.git"}}}
+			World: &obstat.Snapshot{Dirs: []string{"/", "/p", "/p/d", "/p/keys", "/p/.git"}}}
 		if c.u != nil {
 			opts.Undo = c.u
 		}

@@ -58,3 +58,11 @@ type Outliner interface {
 	// matches "run:" + command returns the text "run:".
 	Outline(tool string) []obstat.Question
 }
+
+// A Placer is a [obstat.View] with subjects that say of everything below a directory what they say of the directory:
+// what lies below a directory of the workspace lies in the workspace. With it an allow rule for such a place counts for
+// `rm -rf src` as a whole; without it some file below might be one that the rule is not about.
+type Placer interface {
+	obstat.View
+	HoldsBelow(s obstat.Subject) bool
+}

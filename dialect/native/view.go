@@ -398,6 +398,11 @@ func (view) File(f *obstat.Facts, tool, p, real string) ([]obstat.Question, bool
 	return w.s.questions, true
 }
 
+// HoldsBelow: what lies below a directory of the workspace, of a home or of the temporary directory lies there, too.
+func (view) HoldsBelow(s obstat.Subject) bool {
+	return s.Field == fieldPlace && (s.Text == placeWorkspace || s.Text == placeHome || s.Text == placeTemp)
+}
+
 // Begins asks about a command of which only the beginning is known.
 func (view) Begins(_ *obstat.Facts, prefix string) obstat.Question {
 	return obstat.Question{Tool: "run",

@@ -50,6 +50,7 @@ type look struct {
 	seen  tree
 	bytes int64
 	gaps  []Gap
+	full  bool // nothing more is kept, which is one gap
 }
 
 // errMany is the error of a call that reaches more than is kept.
@@ -105,9 +106,12 @@ func (l *look) below(top string, set paths.Set, except []string) error {
 	if !straight(filepath.Dir(top)) {
 		return nil
 	}
+	if l.keep && !l.fits(top, set, except) {
+		return errMany
+	}
 	visited := 0
 	return filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
-		if visited++; visited > 4*l.s.limits.Files {
+		if visited++; visited > 16*l.s.limits.Files {
 			return errMany
 		}
 		switch {
@@ -123,6 +127,28 @@ func (l *look) below(top string, set paths.Set, except []string) error {
 		}
 		return l.add(p, true)
 	})
+}
+
+// fits tells whether a directory is small enough to be kept, before the first of its files is.
+func (l *look) fits(top string, set paths.Set, except []string) bool {
+	n, bytes, fits := len(l.seen), l.bytes, true
+	filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !set.Has(p):
+			return nil
+		case d.IsDir() && slices.Contains(except, p):
+			return fs.SkipDir
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			bytes += info.Size()
+		}
+		if n++; n > l.s.limits.Files || bytes > l.s.limits.Call {
+			fits = false
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return fits
 }
 
 // stateOf returns the state of a path now. An error comes with what is known nevertheless.

@@ -31,7 +31,7 @@ type Limits struct {
 }
 
 // Usual are the limits where no policy says others.
-var Usual = Limits{File: 64 << 20, Call: 512 << 20, Files: 20_000, Total: 2 << 30, Age: 7 * 24 * time.Hour}
+var Usual = Limits{File: 64 << 20, Call: 256 << 20, Files: 5_000, Total: 2 << 30, Age: 7 * 24 * time.Hour}
 
 // Secret is how long the contents of secrets are kept.
 const Secret = time.Hour
@@ -123,9 +123,10 @@ func (s *Store) Save(of Of, reach []Reach, secret bool, gaps ...Gap) (*Change, e
 		}
 		for _, r := range resolved(given) {
 			c.Reach = append(c.Reach, r)
-			if err := l.reach(&r); errors.Is(err, errMany) {
+			if err := l.reach(&r); errors.Is(err, errMany) && !l.full {
 				l.gaps = append(l.gaps, Gap{Path: Name(r.Paths.Known()), Why: err.Error()})
-			} else if err != nil {
+				l.full = len(l.seen) >= s.limits.Files // and so are all that follow
+			} else if err != nil && !l.full {
 				return nil, err
 			}
 		}
