@@ -36,15 +36,43 @@ type Confining struct {
 	Environ []string
 }
 
+// Server returns the lines of the policy in force at a directory for a server that `obstat mcp` starts; ok is false
+// where it has none, and the server is not confined.
+func (g *Gate) Server(ctx context.Context, call *obstat.Call, name string) (s native.ConfinedServer, ok bool) {
+	c := *call
+	s, ok = g.judge(ctx, &c, g.world(), "").wish().Servers[name]
+	return s, ok
+}
+
 // Bounds returns the policy's answer to a call, and the limits inside which it would run here, whatever the
 // policy says of confined runs; none for a call that is denied. It is for `obstat run`, and asks no person.
 func (g *Gate) Bounds(ctx context.Context, call *obstat.Call) (obstat.Decision, *confined.Bounds, error) {
+	return g.bounds(ctx, call, "")
+}
+
+// ServerBounds is [Gate.Bounds] for a server, by its own lines of the policy.
+func (g *Gate) ServerBounds(ctx context.Context, call *obstat.Call, name string) (
+	obstat.Decision, *confined.Bounds, error) {
+	return g.bounds(ctx, call, name)
+}
+
+func (g *Gate) bounds(ctx context.Context, call *obstat.Call, server string) (
+	obstat.Decision, *confined.Bounds, error) {
 	c := *call
 	j := g.judge(ctx, &c, g.world(), "")
 	if j.Verdict == obstat.Deny {
 		return j.Decision, nil, nil
 	}
-	p := g.place(ctx, &c, j, j.wish())
+	wish := j.wish()
+	s, lines := wish.Servers[server]
+	if server != "" && !lines {
+		return j.Decision, nil, fmt.Errorf("the policy has no lines for the server %s", server)
+	}
+	wish.Read, wish.Write = slices.Concat(wish.Read, s.Read), slices.Concat(wish.Write, s.Write)
+	p := g.place(ctx, &c, j, wish)
+	if lines {
+		p.Server = &s
+	}
 	p.Asked = j.Verdict == obstat.Ask && !j.OnlyUnknown
 	b, err := confined.Make(p)
 	return j.Decision, b, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,23 @@ type Confine struct {
 	Size int64         `json:"size,omitempty"`
 	// Over are judges of an agent's own that a confined allow outranks.
 	Over obstat.Over `json:"over,omitempty"`
+	// Servers of the Model Context Protocol that `obstat mcp` starts confined, by their names.
+	Servers map[string]ConfinedServer `json:"servers,omitempty"`
+}
+
+// A ConfinedServer has the lines of one server: trees, hosts and variables besides those that every confined command
+// gets.
+type ConfinedServer struct {
+	Read    []string `json:"read,omitempty"`
+	Write   []string `json:"write,omitempty"`
+	Connect []string `json:"connect,omitempty"`
+	Env     []string `json:"env,omitempty"`
+}
+
+// tighten returns the server with the lines that both have.
+func (s ConfinedServer) tighten(b ConfinedServer) ConfinedServer {
+	return ConfinedServer{common(s.Read, b.Read), common(s.Write, b.Write), common(s.Connect, b.Connect),
+		common(s.Env, b.Env)}
 }
 
 // String is the word as a file has it: `code`, or `code, level files, write ~/x`.
@@ -75,6 +93,9 @@ func (c Confine) String() string {
 	if c.Over != 0 {
 		parts = append(parts, "over "+c.Over.String())
 	}
+	if len(c.Servers) > 0 {
+		parts = append(parts, "servers "+strings.Join(slices.Sorted(maps.Keys(c.Servers)), " "))
+	}
 	return strings.Join(parts, ", ")
 }
 
@@ -90,8 +111,24 @@ func (c Confine) Tighten(b Confine) Confine {
 	}
 	c.Read, c.Write, c.Ports = common(c.Read, b.Read), common(c.Write, b.Write), common(c.Ports, b.Ports)
 	c.During, c.Over = c.During && b.During, c.Over&b.Over
+	c.Servers = bothServers(c.Servers, b.Servers)
 	c.Time, c.Size = least(c.Time, b.Time), least(c.Size, b.Size)
 	return c
+}
+
+// bothServers returns all servers that one of two words confines, each with the lines that both give it.
+func bothServers(a, b map[string]ConfinedServer) map[string]ConfinedServer {
+	out := maps.Clone(a)
+	for name, s := range b {
+		if out == nil {
+			out = map[string]ConfinedServer{}
+		}
+		if had, ok := out[name]; ok {
+			s = had.tighten(s)
+		}
+		out[name] = s
+	}
+	return out
 }
 
 func common[T comparable](a, b []T) (out []T) {
@@ -144,6 +181,14 @@ var confineFields = []tree.Field{
 	{Name: "time", Kinds: []tree.Kind{tree.String}},
 	{Name: "size", Kinds: []tree.Kind{tree.String}},
 	{Name: "over", Kinds: []tree.Kind{tree.String, tree.Array}},
+	{Name: "servers", Kinds: []tree.Kind{tree.Object}},
+}
+
+var serverFields = []tree.Field{
+	{Name: "read", Kinds: []tree.Kind{tree.Array}},
+	{Name: "write", Kinds: []tree.Kind{tree.Array}},
+	{Name: "connect", Kinds: []tree.Kind{tree.String, tree.Array}},
+	{Name: "env", Kinds: []tree.Kind{tree.String, tree.Array}},
 }
 
 const confineHint = "write `confine: code`, `always` or `off`, or `confine: {run: code, level: files, read: [~/data]}`"
@@ -242,6 +287,7 @@ func (l *loader) confineLimits(n *tree.Node, c *Confine) {
 		}
 		c.Over |= judge
 	}
+	c.Servers = l.servers(n.Get("servers"))
 	if v := n.Get("time"); v.Is(tree.String) {
 		limit, err := time.ParseDuration(v.Str)
 		if err != nil || limit <= 0 {
@@ -256,6 +302,35 @@ func (l *loader) confineLimits(n *tree.Node, c *Confine) {
 		}
 		c.Size = size
 	}
+}
+
+// servers reads `servers: {notes: {read: [~/notes], connect: api.example.org, env: NOTES_TOKEN}}`.
+func (l *loader) servers(n *tree.Node) map[string]ConfinedServer {
+	if !n.Is(tree.Object) {
+		return nil
+	}
+	out := map[string]ConfinedServer{}
+	for _, m := range n.Members {
+		if !m.Value.Is(tree.Object) {
+			l.r.Fail(m.Value, obstat.CodeWrongType, "write `"+m.Key+": {}`, or `"+m.Key+": {read: [~/notes]}`",
+				"the lines of a server are an object, not %s", m.Value.Kind)
+			continue
+		}
+		l.fields(m.Value, serverFields)
+		s := ConfinedServer{Read: l.trees(m.Value.Get("read"), "read"), Write: l.trees(m.Value.Get("write"), "write")}
+		for _, e := range l.texts(m.Value.Get("connect"), "connect") {
+			if _, bad := l.host(target{text: e.Str}); bad != nil || strings.Contains(e.Str, "*") {
+				l.r.Fail(e, obstat.CodeBadValue, "write `connect: api.example.org`", "%q is not the name of one host", e.Str)
+				continue
+			}
+			s.Connect = append(s.Connect, strings.ToLower(e.Str))
+		}
+		for _, e := range l.texts(m.Value.Get("env"), "env") {
+			s.Env = append(s.Env, e.Str)
+		}
+		out[m.Key] = s
+	}
+	return out
 }
 
 // trees reads directories, which are absolute or begin with `~/`.

@@ -42,3 +42,29 @@ func TestConfineWord(t *testing.T) {
 		}
 	}
 }
+
+// TestServers: each word's servers are confined, and have the lines that all words give them.
+func TestServers(t *testing.T) {
+	read := func(servers string) (*dialect.Loaded, error) {
+		text := "version: 1\nconfine: {run: code, servers: " + servers + "}\n"
+		return dialect.Load(Dialect{}, &dialect.Input{Files: []dialect.File{{Name: File, Data: []byte(text)}}})
+	}
+	l, err := read("{notes: {read: [~/notes], connect: Api.example.org, env: [A, B]}, bare: {}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, said, _ := ConfineOf(l.Program)
+	if s := c.Servers["notes"]; !said || len(c.Servers) != 2 || s.Connect[0] != "api.example.org" || len(s.Env) != 2 {
+		t.Errorf("%+v", c)
+	}
+	d := c.Tighten(Confine{Code: true, Servers: map[string]ConfinedServer{"notes": {Env: []string{"B", "C"}}, "more": {}}})
+	if s := d.Servers["notes"]; len(d.Servers) != 3 || len(s.Read)+len(s.Connect) != 0 || strings.Join(s.Env, " ") != "B" {
+		t.Errorf("%+v", d)
+	}
+	for _, bad := range []string{"{notes: x}", "{notes: {reads: [~/x]}}", "{notes: {connect: 'https://x/'}}",
+		"{notes: {connect: '*.x.org'}}", "{notes: {read: [x]}}"} {
+		if _, err := read(bad); err == nil {
+			t.Errorf("%s loads", bad)
+		}
+	}
+}

@@ -77,6 +77,7 @@ func (o *mcpOptions) run(ctx context.Context, args []string) error {
 		process = &mcp.Process{Command: args, Stderr: o.IO.Err}
 		name = cmp.Or(name, serverName(args))
 	}
+	o.confine(ctx, st, name, process)
 	g, err := st.Guard(name)
 	switch {
 	case err != nil:
@@ -104,6 +105,9 @@ func (o *mcpOptions) many(ctx context.Context, args []string) error {
 	if b.Members, err = members(o.Config, o.IO.Err, st.Guard); err != nil {
 		return err
 	}
+	for _, m := range b.Members {
+		o.confine(ctx, st, m.Guard.Name, m.Process)
+	}
 	if o.Listen == "" {
 		return b.Serve(ctx, o.IO.In, o.IO.Out)
 	}
@@ -119,6 +123,23 @@ func (o *mcpOptions) many(ctx context.Context, args []string) error {
 		serve(m.Guard.Name, "/mcp/"+m.Guard.Name, m.Guard.Handler(m.Process, m.Remote, addressed))
 	}
 	return o.listen(ctx, mux)
+}
+
+// confine has a server started by `obstat run`, inside its own lines of the policy, where that has some.
+func (o *mcpOptions) confine(ctx context.Context, st *mcp.Station, name string, p *mcp.Process) {
+	dir := cmp.Or(o.Policy.Dir, ".")
+	if p == nil || len(p.Command) == 0 || !st.Confines(ctx, name) {
+		return
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		exe = "obstat" // the one on PATH, or the server does not start
+	}
+	words := []string{exe, "run", "--server", name, "--dir", dir}
+	for _, file := range o.Policy.Files {
+		words = append(words, "--policy", file)
+	}
+	p.Command = append(append(words, "--"), p.Command...)
 }
 
 // members returns the servers of a file, each with its guard.

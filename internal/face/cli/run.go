@@ -41,6 +41,7 @@ type runOptions struct {
 	Agent   string   `flag:"agent"`
 	Command string   `flag:"command c"`
 	Ticket  string   `flag:"ticket"`
+	Server  string   `flag:"server"`
 	Where   string   `flag:"where"`
 	Explain bool     `flag:"explain"`
 	Stop    bool     `flag:"stop"`
@@ -180,7 +181,14 @@ func (o *runOptions) bounds(ctx context.Context, p *loaded) (*gate.Gate, *obstat
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	d, b, err := g.Bounds(ctx, call)
+	var d obstat.Decision
+	var b *confined.Bounds
+	if o.Server != "" {
+		call.Session = "server " + o.Server
+		d, b, err = g.ServerBounds(ctx, call, o.Server)
+	} else {
+		d, b, err = g.Bounds(ctx, call)
+	}
 	switch {
 	case d.Verdict == obstat.Deny:
 		fmt.Fprintf(o.IO.Err, "obstat: denied: %s\n", visible(d.Reason()))

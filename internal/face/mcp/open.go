@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/face/desk"
@@ -114,6 +115,14 @@ func (st *Station) Guard(name string) (*Guard, error) {
 		g.Pins = &toolPins{place: policy.ToolPlace(name, st.opts.Dir), getenv: st.opts.Getenv}
 	}
 	return g, nil
+}
+
+// Confines tells whether the policy has lines for a server, inside which it is to run.
+func (st *Station) Confines(ctx context.Context, name string) bool {
+	call := &obstat.Call{Tool: "Bash", Agent: st.opts.Agent, Dir: st.opts.Dir, Roots: []string{st.opts.Dir},
+		Input: []byte(`{"command":"true"}`)}
+	_, ok := st.plain.Server(ctx, call, name)
+	return ok
 }
 
 // Gate returns the gate for calls that are not asked about through a client.

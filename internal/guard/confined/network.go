@@ -58,6 +58,13 @@ func (m *maker) network() error {
 			hosts = append(hosts, Found{Host: host, Port: 443})
 		}
 	}
+	if m.Server != nil {
+		for _, host := range m.Server.Connect {
+			if d := m.Ask(obstat.FaceConnect, "https://"+host+"/"); !refuses(&d) {
+				hosts = append(hosts, Found{Host: host, Port: 443})
+			}
+		}
+	}
 	if programs := m.fetching(); len(programs) > 0 {
 		whole := m.connects("registries")
 		for _, f := range m.registries(programs) {

@@ -34,6 +34,8 @@ type Place struct {
 	Environ    []string
 	// Hosts are those that rules name; each is put to the policy.
 	Hosts []string
+	// Server: the command is a server with lines of its own in the policy. Its changes of the workspace count at once.
+	Server *native.ConfinedServer
 	// Asked: a rule asks about the call, so that not all that it is known to do is allowed.
 	Asked bool
 	// Machine is the level that the machine gives.
@@ -62,6 +64,8 @@ type Bounds struct {
 	// Unasked are directories in a temporary one with too many names to ask about: they are hidden, and a run that makes
 	// such a directory has it to itself.
 	Unasked []string `json:"unasked,omitempty"`
+	// Env are variables that the command gets although they look like secrets: a server's token.
+	Env []string `json:"env,omitempty"`
 	// During: a person is asked about files that the command opens and that are kept from it, while it waits.
 	During bool `json:"during,omitempty"`
 	// Work is the workspace of the call, where the Profile's is the repository around it, and Git the directory of
@@ -229,7 +233,7 @@ func (m *maker) workspace() error {
 	p.Read, p.Execute = append(p.Read, m.root), append(p.Execute, m.root)
 	m.out.Stays, m.out.Moves = m.stays(), slices.ContainsFunc(m.Analysis.Commands, moves)
 	p.Workspace = confine.Workspace{Root: m.root, Mode: confine.Overlay, State: filepath.Join(m.State, "layers")}
-	if m.out.Stays || !m.Machine.Overlay || m.Machine.Level != confine.LevelFull {
+	if m.out.Stays || m.Server != nil || !m.Machine.Overlay || m.Machine.Level != confine.LevelFull {
 		p.Workspace = confine.Workspace{Root: m.work, Mode: confine.Through}
 	} else if err := confine.Layered(m.root); err != nil {
 		p.Workspace = confine.Workspace{Root: m.work, Mode: confine.Through}

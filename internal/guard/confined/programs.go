@@ -125,7 +125,10 @@ var socketVariables = map[string]string{"SSH_AUTH_SOCK": "", "DBUS_SESSION_BUS_A
 // environment keeps the variables that hold no secret.
 func (m *maker) environment() {
 	p := m.profile()
-	p.Env.Keep = Keep(m.Environ, p.Sockets)
+	if m.Server != nil {
+		m.out.Env = m.Server.Env
+	}
+	p.Env.Keep = slices.Concat(Keep(m.Environ, p.Sockets), m.out.Env)
 	p.Env.Set = map[string]string{"OBSTAT_CONFINED": "1"}
 	if m.root != m.work {
 		p.Env.Set["GIT_DISCOVERY_ACROSS_FILESYSTEM"] = "1" // the workspace may be a mount of its own

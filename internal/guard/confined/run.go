@@ -124,7 +124,7 @@ type Ended struct {
 // Do runs the command. An error is about the confinement, and the command did not run.
 func (r *Run) Do(ctx context.Context) (*Ended, error) {
 	p := r.Bounds.Profile
-	p.Env.Keep = Keep(r.Environ, p.Sockets)
+	p.Env.Keep = slices.Concat(Keep(r.Environ, p.Sockets), r.Bounds.Env)
 	if err := r.make(); err != nil {
 		return nil, err
 	}
