@@ -147,7 +147,7 @@ lint:
 # Chromium, or start a PostgreSQL of their own, and git is what a checkout has anyway. They are fetched only where missing and only by root.
 setup:
 	@command -v $(GO) >/dev/null || { echo "Go is missing: install the version that go.mod names"; exit 1; }
-	@missing=; for tool in bash python3 chromium tmux screen expect socat dtach at gdb; do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
+	@missing=; for tool in bash python3 chromium tmux screen expect socat dtach at gdb strace minisign; do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || missing="$$missing postgresql"; \
 	if [ -n "$$missing" ]; then \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

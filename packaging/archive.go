@@ -30,10 +30,18 @@ func (p *Product) docs(dir string) (out []File) {
 	return out
 }
 
+// man returns the pages of the manual, below a directory.
+func (p *Product) man(dir string) (out []File) {
+	for _, name := range slices.Sorted(maps.Keys(p.Man)) {
+		out = append(out, File{path.Join(dir, name), 0o644, p.Man[name]})
+	}
+	return out
+}
+
 // archive packs the binary with the documents: a zip for Windows, else a tar.gz.
 func (p *Product) archive(b Binary) (File, error) {
 	base := fmt.Sprintf("%s_%s_%s", p.Name, p.Version, b.Target)
-	files := append([]File{p.program(b)}, p.docs("")...)
+	files := append(append([]File{p.program(b)}, p.docs("")...), p.man("man")...)
 	for i := range files {
 		files[i].Name = path.Join(base, files[i].Name)
 	}
@@ -101,7 +109,7 @@ func (p *Product) tarball(files []File, zipped bool) ([]byte, error) {
 func (p *Product) deb(b Binary) (File, error) {
 	program := p.program(b)
 	program.Name = "./usr/bin/" + program.Name
-	files := append([]File{program}, p.docs("./usr/share/doc/"+p.Name)...)
+	files := append(append([]File{program}, p.docs("./usr/share/doc/"+p.Name)...), p.man("./usr/share/man/man1")...)
 	for i := range files {
 		files[i].Name = "./" + strings.TrimPrefix(files[i].Name, "./")
 	}

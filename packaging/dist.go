@@ -1,5 +1,6 @@
 // Package packaging packs obstat for people who have no Go: archives with the binary for each system, a
-// Debian package, a container image, a Homebrew formula, checksums and a list of the modules inside.
+// Debian package, a container image, descriptions for other package managers, signed checksums, the
+// provenance, and a list of the modules inside.
 //
 // It owns the form of these files. All are made from one description, [Product], and from the
 // binaries alone, so that the same binaries give the same bytes. How the binaries are built is
@@ -15,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/obstat/obstat/internal/format/minisign"
 )
 
 // A Product is packed in the words that every form of package wants.
@@ -27,7 +30,11 @@ type Product struct {
 	Maintainer  string
 	Version     string    // without a v
 	Time        time.Time // of the commit; every file in a package has it
+	Revision    string    // of the commit, whole
 	Docs        map[string][]byte
+	Man         map[string][]byte // pages of section 1, by name: `obstat-check.1`
+	// Key signs the sums and the provenance; nil leaves both out.
+	Key *minisign.SecretKey
 }
 
 // Obstat describes the product; version, time and documents are to be filled in.
@@ -100,7 +107,13 @@ func (p *Product) Pack(binaries []Binary) ([]File, error) {
 		}
 	}
 	out = append(out, p.formula(out))
-	return append(out, sums(out)), nil
+	out = append(out, p.descriptions(out)...)
+	if p.Key == nil {
+		return append(out, sums(out)), nil
+	}
+	out = append(out, p.provenance(binaries, out))
+	list := sums(out)
+	return append(out, list, p.signed(list)), nil
 }
 
 // sums lists the files as sha256sum -c reads them.

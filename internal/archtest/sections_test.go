@@ -45,6 +45,39 @@ func TestSections(t *testing.T) {
 	}
 }
 
+// TestThreatModel: every row of docs/threat-model.md that claims something names tests that are there.
+func TestThreatModel(t *testing.T) {
+	const page = "docs/threat-model.md"
+	root := moduleRoot(t)
+	text, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted := regexp.MustCompile("`([^`]+)`")
+	rows := 0
+	_, claims, _ := strings.Cut(string(text), "\n## What is stopped\n")
+	for line := range strings.Lines(claims) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		last := strings.TrimSpace(cells[len(cells)-1])
+		if !strings.HasPrefix(line, "| ") || last == "shown by" {
+			continue
+		}
+		rows++
+		shown := quoted.FindAllStringSubmatch(last, -1)
+		if len(shown) == 0 {
+			t.Errorf("%s: a row has to name the tests that show it: %s", page, line)
+		}
+		for _, s := range shown {
+			if !strings.Contains(s[1], ".Test") || !there(t, root, s[1]) {
+				t.Errorf("%s: there is no test %s, which shows%s", page, s[1], cells[0])
+			}
+		}
+	}
+	if rows < 35 {
+		t.Errorf("%s has %d rows that claim something", page, rows)
+	}
+}
+
 // there tells whether a test `dir.TestName`, or a file, exists.
 func there(t *testing.T, root, shown string) bool {
 	dir, fn, isTest := strings.Cut(shown, ".")

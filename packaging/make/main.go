@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/obstat/obstat/internal/format/minisign"
 	"github.com/obstat/obstat/packaging"
 )
 
@@ -17,6 +18,9 @@ func main() {
 	out := flag.String("out", "dist", "directory that gets the packages")
 	only := flag.String("only", "", "targets to build, as linux_amd64,darwin_arm64; all where empty")
 	version := flag.Bool("version", false, "print the version that would be built, and build nothing")
+	key := flag.String("key", os.Getenv("OBSTAT_SIGN_KEY"), "`file` with minisign's secret key, made by minisign -G -W "+
+		"(default $OBSTAT_SIGN_KEY)")
+	unsigned := flag.Bool("unsigned", false, "build a release without a signature")
 	root := flag.String("root", "..", "the checkout; the other paths are as seen from there")
 	flag.Parse()
 	if err := os.Chdir(*root); err != nil {
@@ -32,7 +36,11 @@ func main() {
 		fmt.Println(at.version)
 		return
 	}
-	if err := run(*out, *only); err != nil {
+	secret, err := signer(*key, *unsigned)
+	if err == nil {
+		err = run(*out, *only, secret)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)
 		os.Exit(1)
 	}
@@ -40,8 +48,8 @@ func main() {
 
 // A commit is the source of a build.
 type commit struct {
-	version, revision string
-	time              time.Time
+	version, revision, whole string
+	time                     time.Time
 }
 
 // head returns the commit of this checkout: its tag, or a version made of its time and name, as
@@ -55,7 +63,7 @@ func head() (c commit, err error) {
 	if _, err := fmt.Sscan(text, &seconds, &c.revision); err != nil {
 		return c, err
 	}
-	c.time, c.revision = time.Unix(seconds, 0).UTC(), c.revision[:12]
+	c.time, c.whole, c.revision = time.Unix(seconds, 0).UTC(), c.revision, c.revision[:12]
 	if c.version, err = git("describe", "--tags", "--exact-match", "--match", "v[0-9]*"); err != nil {
 		c.version = "v0.0.0-" + c.time.Format("20060102150405") + "-" + c.revision
 	}
@@ -66,13 +74,63 @@ func head() (c commit, err error) {
 	return c, err
 }
 
-func run(out, only string) error {
+// signer reads the key of the release. A version that has no tag may go without one, and says so.
+func signer(name string, unsigned bool) (*minisign.SecretKey, error) {
+	at, err := head()
+	switch {
+	case err != nil:
+		return nil, err
+	case name != "":
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("the key to sign with cannot be read: %w", err)
+		}
+		k, err := minisign.ParseSecret(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return &k, nil
+	case !unsigned && !strings.HasPrefix(at.version, "v0.0.0-"):
+		return nil, fmt.Errorf("%s is a release and there is no key to sign it with: give -key FILE or set OBSTAT_SIGN_KEY "+
+			"(minisign -G -W makes one), or build it with -unsigned", at.version)
+	}
+	fmt.Println("not signed: there is no key (-key FILE, or OBSTAT_SIGN_KEY)")
+	return nil, nil
+}
+
+// manual has obstat write the pages of its manual.
+func manual() (map[string][]byte, error) {
+	dir, err := os.MkdirTemp("", "obstat-man")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	cmd := exec.Command("go", "run", "./cmd/obstat", "man", dir)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("the manual: %w", err)
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "*.1"))
+	out := map[string][]byte{}
+	for _, name := range names {
+		if out[filepath.Base(name)], err = os.ReadFile(name); err != nil {
+			return nil, err
+		}
+	}
+	return out, err
+}
+
+func run(out, only string, key *minisign.SecretKey) error {
 	at, err := head()
 	if err != nil {
 		return err
 	}
 	p := packaging.Obstat()
 	p.Version, p.Time, p.Docs = strings.TrimPrefix(at.version, "v"), at.time, map[string][]byte{}
+	p.Revision, p.Key = at.whole, key
+	if p.Man, err = manual(); err != nil {
+		return err
+	}
 	for _, name := range []string{"LICENSE", "README.md"} {
 		if p.Docs[name], err = os.ReadFile(name); err != nil {
 			return err
