@@ -46,6 +46,9 @@ func (l *layers) fill() error {
 		return err
 	}
 	l.lock = f
+	if _, err := f.WriteString(l.root); err != nil { // for Recover
+		return err
+	}
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -168,8 +171,8 @@ func removeTree(dir string) error {
 }
 
 // Recover puts the state directory of overlay workspaces in order after runs that were killed:
-// a commit that had begun is finished, and its changes are returned; layers that had not come
-// that far are dropped. Runs that are alive are left alone.
+// a commit that had begun is finished; layers that had not come that far are dropped. The changes of both are
+// returned. Runs that are alive are left alone.
 func Recover(state string) ([]Change, error) {
 	entries, err := os.ReadDir(state)
 	if errors.Is(err, os.ErrNotExist) {
@@ -201,12 +204,10 @@ func recoverRun(dir string) ([]Change, error) {
 	}
 	l := layers{dir: dir, upper: dir + "/upper", lock: lock}
 	text, err := os.ReadFile(dir + "/" + journalName)
-	if err != nil {
-		return nil, l.remove()
-	}
 	var j journal
-	if err := json.Unmarshal(text, &j); err != nil {
-		return nil, l.remove() // written whole before it got its name: never half
+	if err != nil || json.Unmarshal(text, &j) != nil { // it is written whole before it gets its name: never half
+		lost := l.abandoned()
+		return lost, l.remove()
 	}
 	l.root = j.Root
 	changes, err := l.apply(&j, 0)
@@ -215,4 +216,30 @@ func recoverRun(dir string) ([]Change, error) {
 		return changes, err
 	}
 	return changes, l.remove()
+}
+
+// maxAbandoned bounds the changes of a killed run that are told.
+const maxAbandoned = 1000
+
+// abandoned lists the files that a killed run has written or deleted.
+func (l *layers) abandoned() (out []Change) {
+	root, err := os.ReadFile(l.dir + "/lock")
+	if err != nil || len(root) == 0 {
+		return nil // killed before it had begun
+	}
+	_ = filepath.WalkDir(l.upper, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil // unreadable, and not told
+		}
+		c := Change{Path: string(root) + strings.TrimPrefix(path, l.upper), Kind: Changed, Type: "file", Outcome: Dropped,
+			Why: "the run was killed before its changes were judged"}
+		if isWhiteout(path) {
+			c.Kind = Deleted
+		}
+		if out = append(out, c); len(out) == maxAbandoned {
+			return filepath.SkipAll
+		}
+		return nil
+	})
+	return out
 }

@@ -244,7 +244,10 @@ func TestRecoverDropsLayersWithoutJournal(t *testing.T) {
 		t.Error("the layers of a run that is alive are gone")
 	}
 	l.lock.Close() // as if killed
-	mustRun(t, p.sh(p.profile(Overlay), `true`))
+	o := mustRun(t, p.sh(p.profile(Overlay), `true`))
+	if e := o.Earlier; len(e) != 1 || e[0].Path != p.ws+"/a.txt" || e[0].Outcome != Dropped {
+		t.Errorf("the next run tells %+v", e)
+	}
 	if left, _ := os.ReadDir(state); len(left) > 0 || p.read(p.ws+"/a.txt") != "one\n" {
 		t.Error("left", left, p.read(p.ws+"/a.txt"))
 	}

@@ -67,6 +67,8 @@ type Result struct {
 	Refused []Refusal `json:"refused,omitempty"`
 	// Changes are those of an overlay workspace, each with its Outcome.
 	Changes []Change `json:"changes,omitempty"`
+	// Earlier are changes of runs with the same State that were killed: committed where that had begun, else dropped.
+	Earlier []Change `json:"earlier,omitempty"`
 	// Appeared are protected names that did not exist when the run began, and exist now, in a
 	// tree that is written through.
 	Appeared []string `json:"appeared,omitempty"`

@@ -61,6 +61,8 @@ type launch struct {
 	view  *viewer
 	plan  plan
 	temp  string // private directory for temporary files at level files
+	// earlier are changes of runs that were killed.
+	earlier []Change
 
 	// Hooks of a kept run's supervisor.
 	onStart   func()
@@ -90,6 +92,7 @@ func runAt(ctx context.Context, level Level, p Profile, c Command) (Result, erro
 		defer cancel()
 	}
 	res, err := l.execute(ctx)
+	res.Earlier = l.earlier
 	if err != nil {
 		return res, err
 	}
@@ -135,7 +138,8 @@ func (l *launch) prepare() error {
 // layOut makes the layers of the workspace and of the directories beside it.
 func (l *launch) layOut() error {
 	v := l.view
-	if _, err := Recover(l.p.Workspace.State); err != nil {
+	var err error
+	if l.earlier, err = Recover(l.p.Workspace.State); err != nil {
 		return fmt.Errorf("changes of an earlier run: %w", err)
 	}
 	for _, root := range append([]string{v.root}, v.more...) {

@@ -329,6 +329,9 @@ func (o *runOptions) tell(end *confined.Ended, all bool) {
 	if all {
 		say("ran confined at level %s", end.Level)
 	}
+	if lost := confined.Abandoned(end); lost != "" {
+		say("an earlier confined run was killed, and its changes do not count: %s", visible(lost))
+	}
 	for i := range end.Told {
 		say("%s", visible(end.Told[i].String()))
 	}

@@ -449,6 +449,9 @@ func (r *Run) refusals(end *Ended) {
 			add(Refused{Kind: "connect", What: f.Name, Why: because(&d, f.Why), Seems: !f.Exact}, obstat.FaceConnect, target)
 			continue
 		}
+		if r.private(f.Name, end) {
+			continue
+		}
 		face := map[bool]string{true: obstat.FaceWrite, false: obstat.FaceRead}[f.Kind == "write"]
 		if f.Kind == "publish" {
 			add(Refused{Kind: f.Kind, What: f.Name, Why: f.Why}, "", "")
@@ -534,6 +537,17 @@ func (r *Run) keptNames() (out []string) {
 		out = append(out, does+listed(names[key])+": "+why)
 	}
 	return out
+}
+
+// Abandoned names the files of which an earlier run that was killed has lost its changes, "" for none.
+func Abandoned(end *Ended) string {
+	var names []string
+	for i := range end.Earlier {
+		if end.Earlier[i].Outcome == confine.Dropped {
+			names = append(names, end.Earlier[i].Path)
+		}
+	}
+	return listed(names)
 }
 
 // listed joins the first of many names.
