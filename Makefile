@@ -7,6 +7,7 @@
 # make dist   packages for people without Go: archives, .deb, container image, formula, checksums, SBOMs
 # make sdk    the packages for Python and Node, in dist/, with the binary's version
 # make test-sdk  both packages around every framework there is, at all versions that are tested
+# make test-originals  AgentScope's and adk-fluent's own tests with obstat in their place, and CALLS calls beside them
 # make run    the server with its console, and a sample agent whose calls you answer there
 # make demo   the same agent on the terminal
 # make crash  kills writers of the ledger and hooks, KILLS times each, and breaks everything under hooks
@@ -116,6 +117,11 @@ sdk:
 # The frameworks that are too large for make test as well.
 test-sdk: setup venv node
 	@for sdk in $(SDKS); do FULL=1 sh $$sdk/test.sh || exit 1; done
+
+# Needs the registry of Python once, and for AgentScope's tests its repository.
+.PHONY: test-originals
+test-originals: setup venv
+	@ORIGINALS=1 sh sdk/python/test.sh
 
 run:
 	@$(GO) run ./cmd/obstat serve --demo

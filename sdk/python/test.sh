@@ -1,7 +1,7 @@
 #!/bin/sh
 # test.sh checks the Python package: types, style, its own tests, and the adversarial suite around
 # the real frameworks, each in an environment of its own that is kept in OBSTAT_SDK.
-# FULL=1 takes all frameworks, and their own tests.
+# FULL=1 takes all frameworks, and their own tests; ORIGINALS=1 those tests alone.
 # PYTHONS="python3.10 python3.13" runs the package's own tests with other interpreters as well.
 # UPDATE=1 writes the results that docs/frameworks/results.md shows.
 set -eu
@@ -27,7 +27,39 @@ env() {
 	echo "$dir/bin"
 }
 
+# originals runs the tests of adk-fluent and AgentScope with obstat in their place, and CALLS calls beside the
+# original programs. The tests are fetched once; where that fails, it says so. AgentScope's are in its repository alone.
+originals() {
+	calls=${CALLS:-2000}
+	echo "sdk/python: adk-fluent's own tests"
+	theirs=$cache/theirs-adk-fluent-0.18.0
+	if [ ! -d "$theirs" ]; then
+		"$(env adk-fluent)/pip" download --quiet --disable-pip-version-check --no-deps --no-binary adk-fluent -d "$cache" adk-fluent==0.18.0 &&
+			mkdir -p "$theirs.new" && tar xzf "$cache/adk_fluent-0.18.0.tar.gz" -C "$theirs.new" --strip-components 1 && mv "$theirs.new" "$theirs" ||
+			echo "skipped, for the source distribution of adk-fluent 0.18.0 cannot be had"
+	fi
+	[ ! -d "$theirs" ] || "$(env adk-fluent)/python" -m theirs adk-fluent "$theirs"
+	"$(env adk-fluent)/python" -m theirs.beside adk-fluent "$calls"
+	echo "sdk/python: AgentScope's own tests"
+	for version in 2.0.4 2.0.6; do
+		theirs=$cache/theirs-agentscope-$version
+		[ -d "$theirs/tests" ] || git clone --quiet --depth 1 --branch "v$version" https://github.com/agentscope-ai/agentscope "$theirs" ||
+			echo "skipped, for AgentScope's repository cannot be had: put its tests of v$version into $theirs/tests"
+	done
+	theirs=$cache/theirs-agentscope
+	[ ! -d "$theirs-2.0.4/tests" ] || "$(env agentscope-2.0.4)/python" -m theirs agentscope "$theirs-2.0.4/tests"
+	[ ! -d "$theirs-2.0.6/tests" ] || "$(env agentscope)/python" -m theirs agentscope "$theirs-2.0.6/tests" permission_engine_test.py permission_mode_test.py
+	for name in agentscope-2.0.4 agentscope; do
+		"$(env $name)/python" -m theirs.beside agentscope "$calls"
+	done
+}
+
 cd "$here"
+if [ -n "${ORIGINALS:-}" ]; then
+	sh ../trusted.sh || exit 0
+	originals
+	exit 0
+fi
 tools=$(env tools)
 "$tools/ruff" format --quiet --check .
 "$tools/ruff" check --quiet .
@@ -53,18 +85,6 @@ if [ -n "${FULL:-}" ]; then
 	OBSTAT_WASM="$cache/bin/obstat.wasm" "$bin/python" -m pytest -q tests/wasm_engine.py
 	(cd ../.. && OBSTAT_WASM_HOST="$bin/python $here/tests/wasm_host.py" go test -count=1 -run TestWASM ./internal/face/inprocess)
 fi
-# The frameworks' own tests with obstat in their place. AgentScope's are in its repository alone.
-if [ -n "${FULL:-}" ]; then
-	echo "sdk/python: adk-fluent's own tests"
-	theirs=$cache/theirs-adk-fluent-0.18.0
-	if [ ! -d "$theirs" ]; then
-		"$(env adk-fluent)/pip" download --quiet --disable-pip-version-check --no-deps --no-binary adk-fluent -d "$cache" adk-fluent==0.18.0
-		mkdir "$theirs.new" && tar xzf "$cache/adk_fluent-0.18.0.tar.gz" -C "$theirs.new" --strip-components 1 && mv "$theirs.new" "$theirs"
-	fi
-	"$(env adk-fluent)/python" -m theirs adk-fluent "$theirs"
-	echo "sdk/python: AgentScope's own tests"
-	theirs=${AGENTSCOPE_TESTS:-$cache/theirs-agentscope-2.0.4/tests}
-	[ -d "$theirs" ] || git clone --quiet --depth 1 --branch v2.0.4 https://github.com/agentscope-ai/agentscope "$cache/theirs-agentscope-2.0.4"
-	"$(env agentscope-2.0.4)/python" -m theirs agentscope "$theirs"
-fi
+# The frameworks' own tests with obstat in their place, and calls beside the originals.
+[ -z "${FULL:-}" ] || originals
 python3 ../results.py ${UPDATE:+--write}

@@ -13,12 +13,12 @@ import ssl
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from types import NoneType
 from typing import Any, TypeVar
 
 from . import _find
-from ._types import Call, ConfigError, Decision, Denied, ObstatError, Pending, Put, Rule, SocketError, VersionError
+from ._types import Call, ConfigError, Decision, Denied, ObstatError, Pending, Put, Rule, SocketError, VersionError, encode
 from ._wire import API, Answer, Ask, Fault, Reader, Unreadable, head
 
 T = TypeVar("T")
@@ -96,6 +96,15 @@ class _Base:
         out = _object(_good(answer))
         if out is None:
             raise ObstatError("the server's answer cannot be read")
+        return out
+
+    def _decide_by(self, policy: Mapping[str, Any], put: Put, said: Mapping[str, Any] | None) -> Steps[dict[str, Any]]:
+        body = b'{"policy":' + encode(policy, "policy") + b',"call":' + put.body
+        if said is not None:
+            body += b',"said":' + encode(said, "said")
+        out = _object(_good((yield Ask("POST", "/v1/try", body + b"}", self.timeout))))
+        if out is None or out.get("verdict") not in ("allow", "ask", "deny"):
+            raise ObstatError("the server's answer cannot be read as a decision")
         return out
 
     # -- for those that send
@@ -226,6 +235,11 @@ class Client(_Base):
     def explain(self, call: Call) -> dict[str, Any]:
         """Shows how a call would be decided, as `obstat explain --json`; nothing is recorded."""
         return self._drive(self._explain(call.put()))
+
+    def decide_by(self, policy: Mapping[str, Any], call: Call, said: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Decides a call by a policy that is sent with it, `{"dialect": ..., "files": [{"text": ...}]}`;
+        nothing is recorded. `said` has the answers of a framework's own tool. Raises `ObstatError`."""
+        return self._drive(self._decide_by(policy, call.put(), said))
 
     def run(self, call: Call, fn: Callable[[dict[str, Any]], T], *, wait: float = 0) -> T:
         """Runs `fn` with the call's input if that is allowed, and reports how it went.
@@ -387,6 +401,10 @@ class AsyncClient(_Base):
     async def explain(self, call: Call) -> dict[str, Any]:
         """See `Client.explain`."""
         return await self._drive(self._explain(call.put()))
+
+    async def decide_by(self, policy: Mapping[str, Any], call: Call, said: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """See `Client.decide_by`."""
+        return await self._drive(self._decide_by(policy, call.put(), said))
 
     async def run(self, call: Call, fn: Callable[[dict[str, Any]], T | Awaitable[T]], *, wait: float = 0) -> T:
         """See `Client.run`; `fn` may be async."""

@@ -75,6 +75,11 @@ class Guard:
         self._sync = Client(server, token=token, timeout=timeout, start=start)
         self._async = AsyncClient(server, token=token, timeout=timeout, start=start)
 
+    @property
+    def client(self) -> AsyncClient:
+        """The client that calls are put by, for asyncio."""
+        return self._async
+
     def check(self, tool: str, args: Mapping[str, Any] | str, *, id: str | None = None, session: str = "", dir: str | None = None) -> Checked:
         """Decides a call. `args` may be the JSON that the model wrote; `dir` is where the framework
         says that the call is made, if it says so."""

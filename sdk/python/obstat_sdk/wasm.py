@@ -18,11 +18,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ._types import Call, Decision, ObstatError
+from ._types import Call, Decision, ObstatError, encode
 from ._wire import API, Answer
 from .client import _decision
 
-__all__ = ["Engine", "PolicyError"]
+__all__ = ["Engine", "PolicyError", "Trials"]
 
 
 class PolicyError(ObstatError):
@@ -82,6 +82,32 @@ class Engine:
         if d.effect == "ask":
             return Decision("deny", "the engine's answer cannot be read", error="unreadable", digest=put.digest)
         return d
+
+
+class Trials:
+    """Decides calls by policies that come with them, in this process: `decide_by` is as that of `Client`,
+    and asks are asks. It may be used by several threads, which take turns."""
+
+    def __init__(self, *, module: str | None = None, cache: bool = True) -> None:
+        self._module = _Module(module or str(Path(__file__).with_name("obstat.wasm")), cache)
+        self._lock, self._broken = threading.Lock(), ""
+
+    def decide_by(self, policy: Mapping[str, Any], call: Call, said: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Decides a call. Raises `ObstatError`."""
+        body = b'{"policy":' + encode(policy, "policy") + b',"call":' + call.put().body
+        if said is not None:
+            body += b',"said":' + encode(said, "said")
+        with self._lock:
+            if self._broken:
+                raise ObstatError(self._broken)
+            try:
+                out = json.loads(self._module.send("obstat_try", body + b"}"))
+            except Exception as e:  # what trapped cannot go on: its memory is in no known state
+                self._broken = f"the engine broke: {e}"
+                raise ObstatError(self._broken) from None
+        if not isinstance(out, dict) or out.get("verdict") not in ("allow", "ask", "deny"):
+            raise ObstatError("the engine's answer cannot be read as a decision")
+        return out
 
 
 class _Module:

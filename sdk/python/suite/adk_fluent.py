@@ -17,6 +17,7 @@ from . import google_adk
 from .cases import SUB, NotThere, Turn, Use, World
 
 PACKAGE = "adk-fluent"
+PRINTS = "Tool 'wipe' is in the permission deny list."
 model = google_adk.model
 
 

@@ -23,6 +23,7 @@ from obstat_sdk.adapters.agentscope import protect
 from .cases import SUB, Driver, Turn, Use, World
 
 PACKAGE = "agentscope"
+PRINTS = "Permission to use wipe has been denied"
 
 
 class Credential(CredentialBase):

@@ -1,4 +1,4 @@
-"""Runs a framework's own tests with obstat in its place: `python -m theirs agentscope DIR`.
+"""Runs a framework's own tests with obstat in its place: `python -m theirs agentscope DIR [file ...]`.
 
 DIR has the tests as they were fetched. `theirs/NAME.txt` lists those that do not pass, each with
 its reason; another one that fails, or one of these that passes, is an error.
@@ -20,8 +20,8 @@ FILES = {
 
 def main() -> None:
     """Compares what fails with what is known to."""
-    name, directory = sys.argv[1].replace("-", "_"), sys.argv[2]
-    command = [sys.executable, "-W", "ignore", "-m", "pytest", "-q", "--tb=no", "-rf", "-p", f"theirs.{name}", *FILES[name].split()]
+    name, directory, files = sys.argv[1].replace("-", "_"), sys.argv[2], sys.argv[3:]
+    command = [sys.executable, "-W", "ignore", "-m", "pytest", "-q", "--tb=no", "-rf", "-p", f"theirs.{name}", *(files or FILES[name].split())]
     out = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False).stdout
     failed = {line.split("::")[-1].split(" ")[0] for line in out.splitlines() if line.startswith("FAILED ")}
     known = dict(re.findall(r"^(\w+): (.+)$", (HERE / f"{name}.txt").read_text(), re.MULTILINE))

@@ -1,157 +1,293 @@
-"""AgentScope 2: obstat beside its permission engine, with its own confirm flow.
+"""AgentScope 2: obstat in place of its permission engine, with its own confirm flow.
 
-    agent = protect(Agent("clerk", "You pay bills.", model, Toolkit([FunctionTool(pay)])))
+    from obstat_sdk.adapters.agentscope import Agent  # in place of agentscope.agent's
 
-The stricter of both decides. What the agent's PermissionContext (a mode, a rule) or a tool's own
-`check_permissions` denies stays denied, what an ask rule or a tool's safety check asks stays asked;
-obstat's allow lifts the other questions, as AgentScope's own allow rules do. An ask is the framework's `RequireUserConfirmEvent`. A
-`UserConfirmResultEvent` answers what AgentScope itself has asked, for the same call; for obstat it
-makes it look again: what it confirms, with which name, input and rules, is no verdict.
+The agent's PermissionContext is the policy: mode, rules and working directories go to obstat's engine
+with each call, as they are then, and with the answers of the tool's own `check_permissions`,
+`check_read_only`, `match_rule` and `generate_suggestions`. An ask is `RequireUserConfirmEvent` with its
+suggested rules, a `UserConfirmResultEvent` answers the very call that was asked about, and its rules go
+into the context.
+
+Beside an obstat policy (`Agent(..., guard=Guard())`, `protect(agent, Guard())`) both decide, and the
+stricter holds; an allow of obstat's lifts only the question that AgentScope asks for want of a rule.
 """
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
+import agentscope
+from agentscope.agent import Agent as _Agent
 from agentscope.message import TextBlock, ToolCallState, ToolResultState
-from agentscope.permission import PermissionBehavior, PermissionDecision, PermissionEngine
-from agentscope.tool import ToolChunk, ToolResponse
+from agentscope.permission import PermissionBehavior, PermissionContext, PermissionDecision, PermissionMode, PermissionRule
+from agentscope.permission import PermissionEngine as _Engine
+from agentscope.tool import ToolBase, ToolChunk, ToolResponse
 
-from .._types import BadCall, ConfigError, decode_input
+from .._types import BadCall, Call, ConfigError, ObstatError, decode_input, encode
+from ..client import AsyncClient
 from ..guard import Checked, Guard, copied
 
-__all__ = ["ObstatEngine", "protect"]
+__all__ = ["Agent", "ObstatEngine", "PermissionEngine", "protect"]
 
 A = TypeVar("A")
 
 _now: ContextVar[Any] = ContextVar("obstat_tool_call", default=None)
 
+HEAD = tuple(int(n) if n.isdigit() else 0 for n in agentscope.__version__.split(".")[:3]) >= (2, 0, 5)
+"""Since 2.0.5 read-only calls are allowed in every mode."""
 
-class ObstatEngine(PermissionEngine):
-    """Answers in place of AgentScope's engine, which it asks as well."""
 
-    def __init__(self, own: PermissionEngine, guard: Guard, session: str = "") -> None:
-        super().__init__(own.context)
-        self.own, self.guard, self.session = own, guard, session
+class Judge(Protocol):
+    """Decides by a policy that comes with the call: `AsyncClient`, `Client` or `obstat_sdk.wasm.Trials`."""
+
+    def decide_by(self, policy: Mapping[str, Any], call: Call, said: Mapping[str, Any] | None = None) -> Any:
+        """Returns the decision, or an awaitable of it."""
+
+
+class PermissionEngine(_Engine):
+    """Takes the place of AgentScope's engine: it has the same methods, and obstat decides.
+
+    `judge` is what decides, by default the server; `guard`, if there is one, puts each call to the policy
+    in force as well. `limit` is how many seconds each answer of a tool may take. Whatever goes wrong denies.
+    """
+
+    def __init__(
+        self,
+        context: PermissionContext,
+        *,
+        guard: Guard | None = None,
+        judge: Judge | None = None,
+        session: str = "",
+        dir: str | None = None,
+        limit: float = 10,
+    ) -> None:
+        super().__init__(context)
+        self.guard, self.session, self.limit, self._dir = guard, session, limit, dir
+        self._judge: Judge = judge or (guard.client if guard is not None else AsyncClient())
         self._parsed: dict[str, tuple[str, dict[str, Any]]] = {}
-        self._asked: dict[str, tuple[str, str]] = {}  # what AgentScope has asked about, by the call's id
+        self._asked: dict[str, tuple[str, bytes]] = {}  # what was asked about, by the call's id
         self._tools: dict[str, Any] = {}
 
-    def add_rule(self, rule: Any) -> None:
-        """Drops a rule that came with a confirmation: who sent it is not known."""
-
     async def check_permission(self, tool: Any, tool_input: dict[str, Any]) -> Any:
-        """Decides a call. An approval is left where it is until the tool runs."""
+        """Decides a call. An approval in obstat is left where it is until the tool runs."""
         call, confirmed = _now.get() or (None, False)
-        id = call.id if call is not None else None
         if call is not None:
             self._parsed[call.id], self._tools[call.id] = (call.input, tool_input), tool
-        own = await self._own(tool, tool_input)
-        if own.behavior == PermissionBehavior.DENY:
-            return own
-        if own.behavior != PermissionBehavior.ALLOW and not await self._liftable(own, tool, tool_input) and not self._answered(call, confirmed):
-            refused = await self.guard.refuses(tool.name, tool_input, session=self.session)
-            return self._decision(refused, claimed=False) if refused is not None else own
-        mine = self._decision(await self.guard.peek(tool.name, tool_input, id=id, session=self.session), claimed=False)
-        if mine.behavior != PermissionBehavior.ALLOW:
-            return mine
-        if tool.is_external_tool:  # the application runs it, so that its approval is taken now
-            return self._decision(await self.guard.acheck(tool.name, tool_input, id=id, session=self.session), claimed=True)
-        return mine
-
-    def _answered(self, call: Any, confirmed: bool) -> bool:
-        """Tells whether a person has confirmed the very call that AgentScope has asked about."""
-        if call is None:
-            return False
-        if confirmed and self._asked.get(call.id) == (call.name, call.input):
-            return True
-        self._asked[call.id] = (call.name, call.input)
-        return False
-
-    async def _own(self, tool: Any, tool_input: dict[str, Any]) -> Any:
-        """Returns what AgentScope says; where it fails, no."""
         try:
-            return await self.own.check_permission(tool, copied(tool_input))
+            put = copied(tool_input)
+            own, liftable = await self._own(tool, put)
         except Exception as e:
-            words = f"Denied: AgentScope's own check failed: {type(e).__name__}: {e}"
-            return PermissionDecision(behavior=PermissionBehavior.DENY, message=words, decision_reason=words)
+            return _denied(tool, e)
+        if own.behavior == PermissionBehavior.ASK:
+            answered = confirmed and self._answered(call, put)
+            if answered and self.guard is None:
+                return PermissionDecision(behavior=PermissionBehavior.ALLOW, message="Already allowed by user confirmation.")
+            if not answered and not (liftable and self.guard is not None):
+                return await self._asks(own, call, tool, put)
+        if own.behavior == PermissionBehavior.DENY or self.guard is None:
+            return own
+        return await self._beside(self.guard, own, call, tool, put)
 
-    async def _liftable(self, own: Any, tool: Any, tool_input: dict[str, Any]) -> bool:
-        """Tells whether AgentScope's question is one that its own allow rules lift: neither an ask
-        rule's nor a safety question of the tool."""
+    async def _asks(self, own: Any, call: Any, tool: Any, put: dict[str, Any]) -> Any:
+        """Asks AgentScope's question, unless obstat denies the call anyway."""
+        refused = await self.guard.refuses(tool.name, put, session=self.session) if self.guard is not None else None
+        if refused is not None:
+            return _decision(refused, self.guard, claimed=False)
+        if call is not None:
+            self._asked[call.id] = (tool.name, encode(put))
+        return own
+
+    async def _beside(self, guard: Guard, own: Any, call: Any, tool: Any, put: dict[str, Any]) -> Any:
+        """Puts a call that the context does not refuse to the policy in force."""
+        id = call.id if call is not None else None
+        mine = _decision(await guard.peek(tool.name, put, id=id, session=self.session), guard, claimed=False)
+        if mine.behavior == PermissionBehavior.ASK:
+            mine.suggested_rules = own.suggested_rules or []
+        if mine.behavior != PermissionBehavior.ALLOW or not tool.is_external_tool:
+            return mine
+        # The application runs an external tool, so that its approval is taken now.
+        return _decision(await guard.acheck(tool.name, put, id=id, session=self.session), guard, claimed=True)
+
+    def confirming(self, calls: list[Any]) -> None:
+        """Remembers the calls that wait for a confirmation, as they are before it comes: also those that
+        were asked about in another process."""
+        for call in calls:
+            if call.state == ToolCallState.ASKING:
+                try:
+                    self._asked.setdefault(call.id, (call.name, encode(decode_input(call.input))))
+                except BadCall:
+                    continue  # AgentScope has mended it: the process that asked knows it
+
+    def _answered(self, call: Any, put: dict[str, Any]) -> bool:
+        """Tells whether a person has confirmed the very call that was asked about, and spends that."""
+        return call is not None and self._asked.pop(call.id, None) == (call.name, encode(put))
+
+    async def _own(self, tool: Any, put: dict[str, Any]) -> tuple[Any, bool]:
+        """Returns what the context says, and whether it asks only for want of a rule."""
+        context = self.context
+        said = await self._hear(tool, put, context)
+        policy = {
+            "dialect": "agentscope",
+            "files": [{"text": context.model_dump_json()}],
+            "options": {"version": "head"} if HEAD else {},
+        }
+        out = self._judge.decide_by(policy, Call(tool.name, put, session=self.session, agent="agentscope", dir=self._dir), said)
+        if inspect.isawaitable(out):
+            out = await out
+        words = out.get("words")
+        if not isinstance(words, dict) or words.get("behavior") != out["verdict"] or not isinstance(words.get("message"), str):
+            raise ObstatError("the decision has no words of AgentScope's")
+        own = PermissionDecision(
+            behavior=PermissionBehavior(words["behavior"]),
+            message=words["message"],
+            decision_reason=words.get("decision_reason"),
+            suggested_rules=[PermissionRule(**r) for r in words.get("suggested_rules") or ()],
+            bypass_immune=words.get("bypass_immune") is True,
+        )
+        if own.behavior == PermissionBehavior.ALLOW:
+            own.suggested_rules = None
+            own.updated_input = put if out.get("stage") == "allow rules" else None
+        return own, own.behavior == PermissionBehavior.ASK and out.get("stage") == "default"
+
+    async def _hear(self, tool: Any, put: dict[str, Any], context: PermissionContext) -> dict[str, Any]:
+        """Asks the tool itself. What its check raises, or does not answer in time, denies."""
+        contents = {r.rule_content for b in (context.deny_rules, context.ask_rules, context.allow_rules) for r in b.get(tool.name, ())}
+        check: Any = PermissionDecision(behavior=PermissionBehavior.PASSTHROUGH, message="")
+        if context.mode != PermissionMode.EXPLORE:
+            check = await self._answer(tool, "check_permissions", copied(put), context)
+            if not isinstance(getattr(check, "behavior", None), PermissionBehavior) or not isinstance(check.message, str):
+                raise ObstatError(f"check_permissions of {tool.name} answered {check!r:.100}, which is no PermissionDecision")
         try:
-            return not own.bypass_immune and not await self.own._check_ask_rules(tool, copied(tool_input))
+            rules = list(await self._answer(tool, "generate_suggestions", copied(put)) or ())
         except Exception:
-            return False
+            rules = []  # nothing hangs on them
+        return {
+            "known": type(tool).__module__.startswith("agentscope.tool.") and not getattr(tool, "is_mcp", False),
+            "mcp": bool(getattr(tool, "is_mcp", False)),
+            "matcher": getattr(type(tool), "match_rule", None) is not ToolBase.match_rule,
+            "read_only": await self._answer(tool, "check_read_only", copied(put)) is True,
+            "check": {
+                "behavior": check.behavior.value,
+                "bypass_immune": check.bypass_immune is True,
+                "message": check.message,
+                "decision_reason": check.decision_reason or "",
+            },
+            "matches": sorted([c for c in contents if c and await self._answer(tool, "match_rule", c, copied(put)) is True]),
+            "suggestions": [r.rule_content for r in rules if r.tool_name == tool.name],
+        }
 
-    def _decision(self, checked: Checked, claimed: bool) -> Any:
-        """Returns a decision in AgentScope's words. What is not claimed yet is decided when it runs."""
-        d = checked.decision
-        if checked.asking and d.state == "pending" and self.guard.ask == "pause":
-            return PermissionDecision(behavior=PermissionBehavior.ASK, message=d.reason, decision_reason=d.reason, suggested_rules=[], bypass_immune=True)
-        if checked.allowed or (checked.asking and not claimed):
-            return PermissionDecision(behavior=PermissionBehavior.ALLOW, message=d.reason, decision_reason=d.reason)
-        return PermissionDecision(behavior=PermissionBehavior.DENY, message=checked.message, decision_reason=d.reason)
+    async def _answer(self, tool: Any, method: str, *args: Any) -> Any:
+        try:
+            return await asyncio.wait_for(getattr(tool, method)(*args), self.limit)
+        except asyncio.TimeoutError:
+            raise ObstatError(f"{method} of {tool.name} gave no answer in {self.limit:g} seconds") from None
+        except Exception as e:
+            raise ObstatError(f"{method} of {tool.name} raised {type(e).__name__}: {e}") from None
 
     async def take(self, call: Any) -> Checked:
-        """Decides a call that is about to run, and takes its approval."""
-        try:
-            args = decode_input(call.input)
-        except BadCall as e:
-            seen = self._parsed.get(call.id)
-            if seen is None or seen[0] != call.input:
-                return Checked(e.decision, {})
-            args = seen[1]  # AgentScope mends what models write badly
+        """Decides a call that is about to run by the policy in force, and takes its approval."""
+        assert self.guard is not None
+        args = self.decided(call)
+        if isinstance(args, Checked):
+            return args
         checked = await self.guard.acheck(call.name, args, id=call.id, session=self.session)
-        if checked.allowed and checked.decision.input is not None:  # changed by a person: AgentScope's denials hold for that, too
-            tool = self._tools.get(call.id)
-            own = await self._own(tool, checked.args) if tool is not None else None
-            if own is not None and own.behavior == PermissionBehavior.DENY:
+        if checked.allowed and checked.decision.input is not None:  # changed by a person: the context's denials hold for that, too
+            try:
+                own, _ = await self._own(self._tools[call.id], checked.args)
+            except Exception as e:
+                own = _denied(self._tools.get(call.id), e)
+            if own.behavior == PermissionBehavior.DENY:
                 return Checked(replace(checked.decision, effect="deny", reason=own.message), {})
         return checked
 
+    def decided(self, call: Any) -> dict[str, Any] | Checked:
+        """Returns the arguments that were decided: AgentScope mends what models write badly."""
+        try:
+            return decode_input(call.input)
+        except BadCall as e:
+            seen = self._parsed.get(call.id)
+            return Checked(e.decision, {}) if seen is None or seen[0] != call.input else seen[1]
 
-def protect(agent: A, guard: Guard | None = None) -> A:
-    """Puts obstat beside an agent's permission engine, and around its tools. Raises `ConfigError`
-    where the agent's own engine cannot be asked: its denials would be lost."""
+
+ObstatEngine = PermissionEngine
+
+
+def _denied(tool: Any, e: Exception) -> Any:
+    why = e.reason if isinstance(e, ObstatError) else f"the call could not be decided: {type(e).__name__}: {e}"
+    return PermissionDecision(behavior=PermissionBehavior.DENY, message=f"Permission denied for {getattr(tool, 'name', tool)}: {why}", decision_reason=why)
+
+
+def _decision(checked: Checked, guard: Guard | None, claimed: bool) -> Any:
+    """Returns a decision of the policy in force in AgentScope's form. What is not claimed yet is decided when it runs."""
+    d = checked.decision
+    if checked.asking and d.state == "pending" and guard is not None and guard.ask == "pause":
+        return PermissionDecision(behavior=PermissionBehavior.ASK, message=d.reason, decision_reason=d.reason, suggested_rules=[], bypass_immune=True)
+    if checked.allowed or (checked.asking and not claimed):
+        return PermissionDecision(behavior=PermissionBehavior.ALLOW, message=d.reason, decision_reason=d.reason)
+    return PermissionDecision(behavior=PermissionBehavior.DENY, message=checked.message, decision_reason=d.reason)
+
+
+def protect(agent: A, guard: Guard | None = None, *, judge: Judge | None = None, dir: str | None = None, limit: float = 10) -> A:
+    """Puts obstat in the place of an agent's permission engine, and around its tools. Raises `ConfigError`
+    where the agent has none: what it would have denied would be lost."""
     a: Any = agent
     own = getattr(a, "_engine", None)
-    if not isinstance(own, PermissionEngine) or not hasattr(own, "_check_ask_rules"):
-        raise ConfigError(f"the agent {getattr(a, 'name', a)} has no permission engine that can be asked beside obstat")
-    engine = ObstatEngine(own, guard or Guard(agent="agentscope"), a.state.session_id)
-    execute, act = a._execute_tool_call, a._acting_impl
+    if not isinstance(own, _Engine):
+        raise ConfigError(f"the agent {getattr(a, 'name', a)} has no permission engine that obstat could take the place of")
+    if isinstance(own, PermissionEngine) and a.__dict__.get("_obstat"):
+        raise ConfigError(f"the agent {a.name} is protected already")
+    engine = PermissionEngine(own.context, guard=guard, judge=judge, session=a.state.session_id, dir=dir, limit=limit)
+    execute, act, handle = a._execute_tool_call, a._acting_impl, a._handle_incoming_event
 
     async def execute_tool_call(call: Any, *args: Any, **kwargs: Any) -> AsyncGenerator[Any, None]:
         confirmed = call.state == ToolCallState.ALLOWED
         if confirmed:
             call.state = ToolCallState.PENDING  # a confirmation only makes it look again
+        engine.context = a.state.permission_context  # which may have been replaced
         _now.set((call, confirmed))
         async for event in execute(call, *args, **kwargs):
             yield event
 
+    async def incoming(event: Any, *args: Any, **kwargs: Any) -> AsyncGenerator[Any, None]:
+        if a.state.context:
+            engine.confirming(a.state.context[-1].get_content_blocks("tool_call"))
+        engine.context = a.state.permission_context
+        async for out in handle(event, *args, **kwargs):
+            yield out
+
     async def acting(call: Any) -> AsyncGenerator[Any, None]:
-        checked = await engine.take(call)
-        if not checked.allowed:
+        checked = await engine.take(call) if guard is not None else engine.decided(call)
+        if isinstance(checked, Checked) and not checked.allowed:
             chunk = ToolChunk(content=[TextBlock(text=checked.message)], state=ToolResultState.DENIED)
             yield chunk
             yield ToolResponse(id=call.id).append_chunk(chunk)
             return
-        ran = call.model_copy(update={"input": _text(checked)})
+        args = checked.args if isinstance(checked, Checked) else checked
+        ran = call.model_copy(update={"input": json.dumps(args, ensure_ascii=False)})
         try:
             async for item in act(ran):
                 yield item
         except BaseException as e:
-            await engine.guard.adone(checked, e)
+            if guard is not None and isinstance(checked, Checked):
+                await guard.adone(checked, e)
             raise
-        await engine.guard.adone(checked)
+        if guard is not None and isinstance(checked, Checked):
+            await guard.adone(checked)
 
-    a._engine, a._execute_tool_call, a._acting_impl = engine, execute_tool_call, acting
+    a._obstat = True
+    a._engine, a._execute_tool_call, a._acting_impl, a._handle_incoming_event = engine, execute_tool_call, acting, incoming
     return agent
 
 
-def _text(checked: Checked) -> str:
-    return json.dumps(checked.args, ensure_ascii=False)
+class Agent(_Agent):
+    """AgentScope's agent, with obstat in the place of its permission engine."""
+
+    def __init__(self, *args: Any, guard: Guard | None = None, judge: Judge | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        protect(self, guard, judge=judge)
