@@ -27,6 +27,9 @@ type Library struct {
 	// Own are the dialect's own tools by kind, for calls of agents whose tools have
 	// other names; nil puts every call to the rules as it is.
 	Own map[string]OwnTool
+	// Whole are tools of which the view's questions are all that there is to decide: the floor guesses no file or
+	// command in their inputs. `git_merge_request {"target": "dev"}` of Chorus is about a branch and writes no file dev.
+	Whole map[string]bool
 	// Agents are the names of the agents that have tools of their own; nil: every named agent has.
 	Agents []string
 }
@@ -77,6 +80,7 @@ type Policy struct {
 	lists     map[listKey]*list
 	view      View               // nil: the built-in one
 	own       map[string]OwnTool // the dialect's own tools, if calls of other agents are put to the rules as theirs
+	whole     map[string]bool    // tools of which the view asks everything
 	kinds     bool               // rules are about kinds of tools
 	patterns  map[Text]*pattern.Pattern
 	fields    map[string]bool // that rules look at
@@ -153,7 +157,7 @@ func Compile(p *Program, opts *Options) (*Policy, error) {
 	c.policy = &Policy{prog: c.prog, opts: c.opts, digest: sync.OnceValue(c.prog.Digest),
 		pipelines: map[Mode]*pipeline{}, lists: map[listKey]*list{}}
 	if c.policy.kinds = c.prog.kinds(); c.prog.HasFloor() {
-		c.policy.own = c.opts.Library.Own
+		c.policy.own, c.policy.whole = c.opts.Library.Own, c.opts.Library.Whole
 	}
 	c.compileView()
 	c.compileRules()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/floor"
 	"github.com/obstat/obstat/paths"
 )
@@ -116,6 +117,9 @@ func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
 	w := pol.walks.Get().(*walk)
 	w.pol, w.trace, w.over = pol, trace, overUnset
 	w.facts.Call, w.facts.World, w.facts.Mode, w.facts.pol = call, world, mode, pol
+	if pol.whole[call.Tool] {
+		w.facts.analysis = &effect.Analysis{Full: true}
+	}
 	w.run(pl, &o)
 	settle(&o, call, mode, d)
 	d.Marks, d.Over = w.marks, w.outranks(d)

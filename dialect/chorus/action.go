@@ -23,7 +23,8 @@ type argKind uint8
 
 const (
 	word     argKind = iota // a text, as it is
-	gitName                 // a remote or a branch: no blank in it, and no option
+	gitName                 // a remote: no blank in it, and no option
+	branch                  // the same, and no refspec
 	filePath                // a path in the workspace
 	docPath                 // a path in the agent's docs
 )
@@ -45,7 +46,7 @@ type action struct {
 func actions() map[string]action {
 	path := []arg{{[]string{"path"}, filePath}}
 	one := func(names ...string) []arg { return []arg{{names, word}} }
-	git := func(names ...string) arg { return arg{names, gitName} }
+	git := func(names ...string) arg { return arg{names, branch} }
 	return map[string]action{
 		"create_file":             {"tool:create_file:", path},
 		"str_replace":             {"tool:str_replace:", path},
@@ -53,7 +54,7 @@ func actions() map[string]action {
 		"bash":                    {"tool:bash:", one("command")},
 		"git_init":                {"tool:git:init", nil},
 		"git_commit":              {"tool:git:commit", nil},
-		"git_push":                {"tool:git:push ", []arg{git("remote"), git("branch")}},
+		"git_push":                {"tool:git:push ", []arg{{[]string{"remote"}, gitName}, git("branch")}},
 		"git_branch":              {"tool:git:branch ", []arg{git("name", "branch")}},
 		"git_merge_request":       {"tool:git:merge_request ", []arg{git("target", "target_branch")}},
 		"self_edit_system_prompt": {"tool:self_edit:system_prompt", nil},
@@ -61,6 +62,17 @@ func actions() map[string]action {
 		toolGrant:                 {grantPrefix, one("profile")},
 		"self_edit_model":         {"tool:self_edit:model:", one("model", "model_name")},
 	}
+}
+
+// whole returns the tools whose arguments are the document's and no files of the workspace: those of git, and those
+// that edit the agent itself.
+func whole() map[string]bool {
+	out := map[string]bool{}
+	for name, act := range actions() {
+		git, self := strings.HasPrefix(act.start, toolPrefix+"git:"), strings.HasPrefix(act.start, toolPrefix+"self_edit:")
+		out[name] = git || self
+	}
+	return out
 }
 
 // other returns the action of a tool that the table does not have. A name that
@@ -86,11 +98,22 @@ func (a *arg) value(tool string, input *tree.Node) (string, error) {
 		return "", err
 	case !found:
 		return "", fmt.Errorf("%s is called without %s", tool, strings.Join(a.names, " or "))
-	case a.kind == gitName && (strings.HasPrefix(text, "-") || strings.ContainsFunc(text, blank)):
+	case a.kind == branch && refspec(text):
+		return "", fmt.Errorf("%q cannot be the %s of %s: it is a refspec or a revision and no branch's name, and would be "+
+			"taken for another branch than the one that it leads to; name the branch", text, a.names[0], tool)
+	case (a.kind == gitName || a.kind == branch) && (strings.HasPrefix(text, "-") || strings.ContainsFunc(text, blank)):
 		return "", fmt.Errorf("%q cannot be the %s of %s: git would take it for an option or for two words", text,
 			a.names[0], tool)
 	}
 	return text, nil
+}
+
+// refspec tells whether a text is no plain name of a branch: `HEAD:main`, `+main`, `refs/heads/main`, `main~1` and
+// `HEAD` push to or from a branch that a pattern does not see.
+func refspec(text string) bool {
+	return strings.ContainsAny(text, ":~^?*[\\") || strings.Contains(text, "..") || strings.Contains(text, "@{") ||
+		strings.HasPrefix(text, "+") || strings.HasPrefix(text, "refs/") || strings.HasPrefix(text, "heads/") ||
+		text == "HEAD" || text == "@"
 }
 
 // checkLines is the name of the line check in Programs.

@@ -92,5 +92,6 @@ func (Dialect) Library() *obstat.Library {
 		},
 		Own: kit.OwnTools("shell bash command", "read view path", "write create_file path",
 			"edit,notebook,patch,delete,move,mkdir str_replace path"),
+		Whole: whole(),
 	}
 }

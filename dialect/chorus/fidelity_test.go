@@ -51,3 +51,45 @@ func TestReadsOfCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestDocumentedArguments: the arguments of the document's git and self_edit tools are what its table says, and no
+// files: under its own custom profile an agent edits its docs without a question. A refspec is no branch's name.
+func TestDocumentedArguments(t *testing.T) {
+	profile := `{"permissions": {"allow": ["tool:view:.*", "tool:create_file:docs/.*", "tool:str_replace:docs/.*", "tool:self_edit:docs:.*",
+		"tool:git:merge_request .*", "tool:git:branch .*", "tool:git:push origin (?!main).*"],
+		"ask": ["tool:bash:.*", "tool:create_file:.*", "tool:str_replace:.*"]}}`
+	l, err := dialect.Load(chorus.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: "config.json", Data: []byte(profile)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		tool, input string
+		want        obstat.Verdict
+	}{
+		{"git_merge_request", `{"target":"dev"}`, obstat.Allow},
+		{"git_merge_request", `{"target":"src/main.go"}`, obstat.Allow},
+		{"git_branch", `{"name":"feature/new-ui"}`, obstat.Allow},
+		{"self_edit_docs", `{"path":"README.md","content":"x"}`, obstat.Allow},
+		{"self_edit_docs", `{"path":"../README.md","content":"x"}`, obstat.Deny},
+		{"self_edit_system_prompt", `{"content":"x"}`, obstat.Deny},
+		{"create_file", `{"path":"docs/a.md"}`, obstat.Allow},
+		{"create_file", `{"path":"src/a.go"}`, obstat.Ask},
+		{"git_push", `{"remote":"origin","branch":"dev"}`, obstat.Allow},
+		{"git_push", `{"remote":"origin","branch":"feature/auth"}`, obstat.Allow},
+		{"git_push", `{"remote":"origin","branch":"main"}`, obstat.Deny},
+		{"git_push", `{"remote":"origin","branch":"HEAD:main"}`, obstat.Deny},
+		{"git_push", `{"remote":"origin","branch":"dev:main"}`, obstat.Deny},
+		{"git_push", `{"remote":"origin","branch":"+main"}`, obstat.Deny},
+		{"git_push", `{"remote":"origin","branch":"refs/heads/main"}`, obstat.Deny},
+		{"git_push", `{"remote":"origin","branch":"heads/main"}`, obstat.Deny},
+		{"git_push", `{"remote":"origin","branch":"HEAD"}`, obstat.Deny},
+		{"git_push", `{"remote":"origin","branch":":main"}`, obstat.Deny},
+		{"git_push", `{"remote":"origin","branch":"x@{-1}"}`, obstat.Deny},
+		{"git_merge_request", `{"target":"HEAD~1"}`, obstat.Deny},
+	} {
+		call := &obstat.Call{Tool: c.tool, Input: []byte(c.input), Dir: "/src", Roots: []string{"/src"}}
+		if d := l.Policy.Decide(call, &obstat.Snapshot{}); d.Verdict != c.want {
+			t.Errorf("%s %s: %v, %s", c.tool, c.input, d.Verdict, d.Reason())
+		}
+	}
+}
