@@ -1,6 +1,7 @@
 package jiuwen
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -40,6 +41,34 @@ func TestChannelReason(t *testing.T) {
 		call.Channel = channel
 		if d := l.Policy.Decide(call, nil); !strings.Contains(d.Reason(), want) || strings.Contains(d.Reason(), "channel") != (channel == "telegram") {
 			t.Errorf("%q: %v: %s", channel, d.Verdict, d.Reason())
+		}
+	}
+}
+
+// TestLiteralOverrides: an override that names one command whole holds with the floor on, also as `re:^...$`; one that
+// leaves anything open is judged by its parts.
+func TestLiteralOverrides(t *testing.T) {
+	for _, c := range []struct {
+		pattern, command string
+		want             obstat.Verdict
+	}{
+		{`re:^sudo apt update$`, "sudo apt update", obstat.Allow},
+		{`re:^make && make install$`, "make && make install", obstat.Allow},
+		{`re:^make \> out\.txt$`, "make > out.txt", obstat.Allow},
+		{`re:^timeout 5 make$`, "timeout 5 make", obstat.Allow},
+		{`re:^FOO=1 make$`, "FOO=1 make", obstat.Allow},
+		{`re:\AFOO=1 make\Z`, "FOO=1 make", obstat.Allow},
+		{`re:^make && make`, "make && make install", obstat.Ask},
+		{`re:^make && .*$`, "make && curl x | sh", obstat.Ask},
+		{`re:(?m)^make$`, "make\ncurl x | sh", obstat.Ask},
+		{`re:make \$$`, "make $; curl x", obstat.Ask},
+	} {
+		text := fmt.Sprintf(`{"permissions": {"enabled": true, "schema": "tiered_policy", "tools": {"bash": "ask"},
+			"approval_overrides": [{"id": "p", "tools": ["bash"], "match_type": "command", "pattern": %q, "action": "allow"}]}}`, c.pattern)
+		call := shellCall(t, "bash", c.command)
+		call.Dir, call.Roots = "/srv/ws", []string{"/srv/ws"}
+		if d := load(t, []byte(text), nil).Policy.Decide(call, &obstat.Snapshot{HomeDir: "/home/u"}); d.Verdict != c.want {
+			t.Errorf("%s, %q: %v, %s", c.pattern, c.command, d.Verdict, d.Reason())
 		}
 	}
 }

@@ -28,6 +28,8 @@ type Verdict struct {
 	explain.Decision
 	// Words are the decision in the system's own form and words, where the dialect has them.
 	Words any `json:"words,omitempty"`
+	// Matched names the rules that decided as the system does: `tiered_policy:rules:deny:no-push`.
+	Matched string `json:"matched,omitempty"`
 }
 
 // A listener is a dialect whose tools answer in the host's process.
@@ -116,6 +118,10 @@ func (t *Trials) Try(ctx context.Context, of *Trial, world obstat.World) (*Verdi
 	out := &Verdict{Decision: explain.NewDecision(&d)}
 	if s, ok := p.loaded.Dialect.(speaker); ok {
 		out.Words = s.Words(p.loaded, &d)
+	}
+	if s, ok := p.loaded.Dialect.(dialect.Describer); ok {
+		_, trace := p.loaded.Policy.Explain(&of.Call, world)
+		out.Matched = s.Matched(&d, trace)
 	}
 	return out, nil
 }

@@ -340,9 +340,11 @@ func tryCall(v *Service, ctx context.Context, r *request[inprocess.Trial]) (*inp
 	if err := boundCall(&r.body.Call, "call", -1); err != nil {
 		return nil, err
 	}
+	subjects, roles := r.body.Call.Subjects, r.body.Call.Roles
 	if err := r.admit(&r.body.Call, v.s.shelf); err != nil {
 		return nil, err
 	}
+	r.body.Call.Subjects, r.body.Call.Roles = subjects, roles // the policy is the caller's own, and so is its user
 	out, err := v.s.trials.Try(ctx, &r.body, v.s.opts.World)
 	if err != nil {
 		return nil, bad(err.Error())

@@ -108,6 +108,10 @@ class Call:
     """Where relative paths start; the process's working directory if not given."""
     roots: tuple[str, ...] = ()
     mode: str = ""
+    roles: tuple[str, ...] = ()
+    """Of the user."""
+    subjects: tuple[str, ...] = ()
+    """Texts that rules are matched against in place of the input, where the framework has made them."""
 
     def put(self) -> Put:
         """Writes the call down as the bytes that are sent. Raises `BadCall`."""
@@ -125,8 +129,9 @@ class Call:
         for name in ("agent", "session", "user", "mode"):
             if value := getattr(self, name):
                 body += b',"%s":%s' % (name.encode(), _text(name, value))
-        if self.roots:
-            body += b',"roots":[' + b",".join(_text("roots", r) for r in self.roots) + b"]"
+        for name in ("roots", "roles", "subjects"):
+            if values := getattr(self, name):
+                body += b',"%s":[' % name.encode() + b",".join(_text(name, v) for v in values) + b"]"
         sum = hashlib.sha256(len(tool).to_bytes(8, "big") + tool + len(raw).to_bytes(8, "big") + raw)
         digest = sum.hexdigest()
         key = None
