@@ -198,8 +198,21 @@ func TestRegistries(t *testing.T) {
 		{"sh -c '.venv/bin/python -m pip install six'", "pypi.test"},
 		{".venv/bin/pip list", ""},
 		{"make", ""},
+		{"yarn install", "npm.test yarn.test"},
+		{"yarn install # corepack", "npm.test"}, // it would run a program out of a cache
 	} {
 		y := newYard(t)
+		at := filepath.Join(y.home, "bin/yarn")
+		if strings.Contains(tt.command, "corepack") {
+			if err := os.Symlink("../lib/corepack/dist/yarn.js", at); err != nil {
+				t.Fatal(err)
+			}
+			at = filepath.Join(y.home, "lib/corepack/dist/yarn.js")
+		}
+		place(t, at, "#!/bin/sh\necho https://yarn.test\n")
+		if err := os.Chmod(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
 		place(t, filepath.Join(y.home, ".cargo/config.toml"), "[registries.x]\nindex = \"sparse+"+index.URL+"/index/\"\n")
 		place(t, filepath.Join(y.home, ".config/pip/pip.conf"), "[global]\nindex-url = https://pypi.test/simple\n")
 		place(t, filepath.Join(y.dir, "obstat.yaml"), "version: 1\nconfine: code\nallow: [read workspace, write workspace, connect registries]\n")

@@ -311,7 +311,7 @@ func (m *maker) told(command string, fails bool) string {
 		args = []string{"-c", strings.TrimPrefix(rest, "-c ")}
 	}
 	path := m.outside().find(name)
-	if path == "" {
+	if path == "" || isShim(realOf(path)) {
 		return ""
 	}
 	stamp := stampOf(path, filepath.Join(m.Home, ".npmrc"), filepath.Join(m.Home, ".config/go/env"),
@@ -341,6 +341,15 @@ func (m *maker) told(command string, fails bool) string {
 	}
 	m.memo.tell(command, stamp, string(text))
 	return string(text)
+}
+
+// isShim tells whether a program runs another one from a cache: of `/usr/lib/node_modules/corepack/dist/yarn.js`, the
+// yarn that lies in ~/.cache.
+func isShim(real string) bool {
+	parts := strings.Split(real, "/")
+	return slices.ContainsFunc(sources(), func(s source) bool {
+		return s.kind == "shim" && slices.Contains(parts, s.text)
+	})
 }
 
 // stampOf tells files apart by their times and sizes.
