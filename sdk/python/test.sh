@@ -40,6 +40,7 @@ originals() {
 	fi
 	[ ! -d "$theirs" ] || "$(env adk-fluent)/python" -m theirs adk-fluent "$theirs"
 	"$(env adk-fluent)/python" -m theirs.beside adk-fluent "$calls"
+	"$(env adk-fluent)/python" -W ignore -m suite.documents adk-fluent
 	echo "sdk/python: AgentScope's own tests"
 	for version in 2.0.4 2.0.6; do
 		theirs=$cache/theirs-agentscope-$version
@@ -51,6 +52,7 @@ originals() {
 	[ ! -d "$theirs-2.0.6/tests" ] || "$(env agentscope)/python" -m theirs agentscope "$theirs-2.0.6/tests" permission_engine_test.py permission_mode_test.py
 	for name in agentscope-2.0.4 agentscope; do
 		"$(env $name)/python" -m theirs.beside agentscope "$calls"
+		"$(env $name)/python" -W ignore -m suite.documents agentscope
 	done
 }
 

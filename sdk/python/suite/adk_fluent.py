@@ -62,3 +62,29 @@ def attempt(w: World, mode: str, rule: str, call: Use) -> str:
     events = google_adk.run_once(runner, w)
     asked += [c for e in events for c in e.get_function_calls() if c.name == google_adk.CONFIRM]
     return "ran" if w.ran else "asked" if asked else "refused"
+
+
+def document() -> dict[str, Any]:
+    """The names that adk-fluent's document takes for granted."""
+    from obstat_sdk.adapters.adk_fluent import PermissionDecision, PermissionPolicy
+
+    return {"decision": PermissionDecision.allow(), "PermissionPolicy": PermissionPolicy, "approve_sync": lambda *_: True}
+
+
+def documented(names: dict[str, Any]) -> None:
+    """Tries what the examples of the document say."""
+    policy, clamp = names["policy"], names["ClampPathsPolicy"](allow=frozenset({"read_file"}))
+    assert policy.check("read_file").is_allow and policy.check("get_secret").reason == "Tool 'get_secret' matches a deny pattern."
+    assert policy.check("bash").prompt == "Allow tool 'bash'?"
+    assert clamp.check("read_file", {"path": "/etc/passwd"}).reason == "refusing to read /etc/*"
+    assert clamp.check("read_file", {"path": "a/../b"}).updated_input == {"path": "a//b"}
+    assert names["plugin"].name == "adkf_permission_plugin" and names["plugin"].policy.ask == frozenset({"bash", "edit_file"})
+    assert names["cb"](tool=Named("bash"), args={"cmd": "ls"}, tool_context=None) is None
+    assert names["mem"].recall("bash", {"cmd": "ls"}) is None
+
+
+class Named:
+    """A tool of that name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name

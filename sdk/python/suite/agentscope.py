@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from typing import Any, ClassVar
 
@@ -14,11 +15,11 @@ from agentscope.message import TextBlock, ToolCallBlock, UserMsg
 from agentscope.model import ChatModelBase, ChatResponse
 from agentscope.permission import PermissionBehavior, PermissionContext, PermissionDecision, PermissionMode, PermissionRule
 from agentscope.state import AgentState
-from agentscope.tool import FunctionTool, Toolkit
+from agentscope.tool import Bash, FunctionTool, Toolkit, Write
 from pydantic import BaseModel
 
-from obstat_sdk import ConfigError
-from obstat_sdk.adapters.agentscope import protect
+from obstat_sdk import AsyncClient, ConfigError
+from obstat_sdk.adapters.agentscope import PermissionEngine, protect
 
 from .cases import SUB, Driver, Turn, Use, World
 
@@ -204,4 +205,99 @@ def no_engine(w: World) -> None:
     raise AssertionError("it was protected")
 
 
-CHECKS = [own_ask_is_answered, no_engine]
+def _reply(w: World, tool: Any, call: Use, *, mode: str = "default", limit: float = 10, judge: Any = None, **given: Any) -> Any:
+    """Makes one call with the context as the policy; returns the agent."""
+    state = AgentState(session_id=w.nonce, permission_context=PermissionContext(mode=PermissionMode(mode), **given))
+    agent: Any = agentscope.agent.Agent(name="a", system_prompt="Do.", model=Script(w, [[call], "end"]), toolkit=Toolkit([tool]), state=state)
+    protect(agent, judge=judge or AsyncClient(w.server.address), limit=limit)
+    asyncio.run(agent.reply(UserMsg(name="user", content="go on")))
+    return agent
+
+
+def _told(agent: Any) -> str:
+    """What the model was told of the call."""
+    return str([b.output for m in agent.state.context for b in m.get_content_blocks("tool_result")])
+
+
+def _asking(agent: Any) -> list[Any]:
+    return [b for m in agent.state.context for b in m.get_content_blocks("tool_call") if b.state == "asking"]
+
+
+def context_is_the_policy(w: World) -> None:
+    """A confirmation with other spaces in its JSON is the same call, its rule goes into the context and settles
+    the next one; another confirmation of the same call is refused; a replaced context counts."""
+    one = World(w.server, False)
+    agent = _reply(one, FunctionTool(one.safe), ("safe", {"x": 1}))
+    (asked,) = _asking(agent)
+    assert not one.ran and [r.rule_content for r in asked.suggested_rules] == [None], asked
+    said = ConfirmResult(confirmed=True, tool_call=asked.model_copy(update={"input": '{ "x" :\n1 }'}), rules=asked.suggested_rules)
+    event = UserConfirmResultEvent(reply_id=agent.state.reply_id, confirm_results=[said])
+    asyncio.run(agent.reply(event))
+    assert one.ran == ["safe(1)"] and [r.source for r in agent.state.permission_context.allow_rules["safe"]] == ["suggested"], one.ran
+    with contextlib.suppress(ValueError):
+        asyncio.run(agent.reply(event))
+    assert one.ran == ["safe(1)"], one.ran
+    agent.model.turns, agent.model.at = [[("safe", {"x": 2})], "end"], 0
+    asyncio.run(agent.reply(UserMsg(name="user", content="again")))
+    assert one.ran == ["safe(1)", "safe(2)"], one.ran
+    agent.state.permission_context = PermissionContext(mode=PermissionMode.EXPLORE)
+    agent.model.turns, agent.model.at = [[("safe", {"x": 3})], "end"], 0
+    asyncio.run(agent.reply(UserMsg(name="user", content="again")))
+    assert one.ran == ["safe(1)", "safe(2)"] and "explore mode is read-only" in _told(agent), (one.ran, _told(agent))
+
+
+def whatever_goes_wrong_denies(w: World) -> None:
+    """A check that raises, hangs or answers nonsense, no server, a context with fields that obstat does not know."""
+
+    class Bad(FunctionTool):
+        answer: Any = None
+
+        async def check_permissions(self, tool_input: Any, context: Any) -> Any:
+            if self.answer == "hang":
+                await asyncio.sleep(3600)
+            if self.answer == "raise":
+                raise RuntimeError("the check broke")
+            return self.answer
+
+    allow = rules(PermissionBehavior.ALLOW, "safe")
+    for answer, words in (("raise", "the check broke"), ("hang", "gave no answer"), (None, "no PermissionDecision"), ("allow", "no PermissionDecision")):
+        one = World(w.server, False)
+        tool = Bad(one.safe)
+        tool.answer = answer
+        agent = _reply(one, tool, ("safe", {"x": 1}), limit=0.2 if answer == "hang" else 10, allow_rules=allow)
+        assert not one.ran and words in _told(agent), (answer, one.ran, _told(agent))
+    one = World(w.server, False)
+    agent = _reply(one, FunctionTool(one.safe), ("safe", {"x": 1}), judge=AsyncClient("unix:/nonexistent/obstat.sock"), allow_rules=allow)
+    assert not one.ran and "could not be asked" in _told(agent) and "/nonexistent" not in _told(agent), _told(agent)
+
+    class Newer(PermissionContext):
+        never: list[str] = ["safe"]  # noqa: RUF012
+
+    told = asyncio.run(PermissionEngine(Newer(allow_rules=allow), judge=AsyncClient(w.server.address)).check_permission(FunctionTool(one.safe), {"x": 1}))
+    assert told.behavior == PermissionBehavior.DENY and "never" in told.message, told
+
+
+CHECKS = [own_ask_is_answered, no_engine, context_is_the_policy, whatever_goes_wrong_denies]
+
+
+def document() -> dict[str, Any]:
+    """The names that AgentScope's document takes for granted."""
+    suggested = rules(PermissionBehavior.ALLOW, "Bash")["Bash"][0]
+    return {"suggested_rule": suggested, "PermissionRule": PermissionRule, "PermissionBehavior": PermissionBehavior}
+
+
+def documented(names: dict[str, Any]) -> None:
+    """Tries what the examples of the document say: the last agent is the one with BYPASS, and MyTool is the custom tool."""
+
+    async def said(tool: Any, **given: Any) -> str:
+        return str((await names["agent"]._engine.check_permission(tool, given)).behavior.value)
+
+    async def tried() -> list[str]:
+        out = [await said(Bash(), command=c) for c in ("rm x", "git push", "make", "ls; rm x")]
+        out += [await said(Write(), file_path=p) for p in ("/home/u/.bashrc", "/home/u/.ssh/config", "/home/u/notes")]
+        mine = names["MyTool"]()
+        names["agent"]._engine.context = PermissionContext(allow_rules=rules(PermissionBehavior.ALLOW, "MyTool"))
+        return [*out, await said(mine, operation="delete", target="prod-db")]
+
+    got = asyncio.run(tried())
+    assert got == ["deny", "deny", "allow", "deny", "deny", "deny", "allow", "ask"], got

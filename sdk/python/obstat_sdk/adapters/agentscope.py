@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
@@ -38,6 +39,8 @@ __all__ = ["Agent", "ObstatEngine", "PermissionEngine", "protect"]
 A = TypeVar("A")
 
 _now: ContextVar[Any] = ContextVar("obstat_tool_call", default=None)
+
+_log = logging.getLogger("obstat_sdk")
 
 HEAD = tuple(int(n) if n.isdigit() else 0 for n in agentscope.__version__.split(".")[:3]) >= (2, 0, 5)
 """Since 2.0.5 read-only calls are allowed in every mode."""
@@ -131,6 +134,7 @@ class PermissionEngine(_Engine):
     async def _own(self, tool: Any, put: dict[str, Any]) -> tuple[Any, bool]:
         """Returns what the context says, and whether it asks only for want of a rule."""
         context = self.context
+        _known(context)
         said = await self._hear(tool, put, context)
         policy = {
             "dialect": "agentscope",
@@ -217,9 +221,25 @@ class PermissionEngine(_Engine):
 
 ObstatEngine = PermissionEngine
 
+CONTEXT = {"mode", "working_directories", "allow_rules", "deny_rules", "ask_rules"}
+RULE = {"tool_name", "rule_content", "behavior", "source"}
+
+
+def _known(context: PermissionContext) -> None:
+    """Raises where the context of a newer release says something that obstat does not read: it could forbid."""
+    given = context.model_dump()
+    more = [k for k, v in given.items() if k not in CONTEXT and v]
+    for bucket in ("allow_rules", "deny_rules", "ask_rules"):
+        more += [k for rules in given[bucket].values() for r in rules for k, v in r.items() if k not in RULE and v]
+    if more:
+        raise ObstatError(f"the permission context has {more[0]!r}, which this version of obstat does not know")
+
 
 def _denied(tool: Any, e: Exception) -> Any:
     why = e.reason if isinstance(e, ObstatError) else f"the call could not be decided: {type(e).__name__}: {e}"
+    if isinstance(e, ObstatError) and e.decision.error in ("unreachable", "timeout", "unreadable"):
+        _log.warning("the tool %r was denied: %s", getattr(tool, "name", tool), why)  # with places that are not the model's to read
+        why = f"the permission policy could not be asked ({e.decision.error})"
     return PermissionDecision(behavior=PermissionBehavior.DENY, message=f"Permission denied for {getattr(tool, 'name', tool)}: {why}", decision_reason=why)
 
 
