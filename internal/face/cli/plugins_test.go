@@ -1,0 +1,105 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// missing is the beginning of a plugin's hook: a person who has the plugin and no obstat is told so.
+const missing = "command -v obstat >/dev/null || { echo 'obstat is not installed, and every call is denied until it is " +
+	"on PATH: https://github.com/obstat/obstat, or take its plugin out' >&2; exit 2; }; "
+
+// plugins are the agents that there is a plugin for, with the settings file that install writes.
+var plugins = map[string]string{"claude-code": ".claude/settings.json", "gemini": ".gemini/settings.json"}
+
+// TestPlugins: the hooks of plugins are those that obstat install writes, without a path. They deny by
+// the policy in force, and where there is no obstat they deny and say so.
+func TestPlugins(t *testing.T) {
+	for name, settings := range plugins {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			cmd := exec.Command("obstat", "install", "--yes", "--command", "/opt/obstat", name)
+			cmd.Env = append(os.Environ(), "HOME="+home, "XDG_STATE_HOME="+t.TempDir())
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			text, err := os.ReadFile(filepath.Join(home, settings))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := strings.ReplaceAll(string(text), `"/opt/obstat hook`, `"`+missing+`obstat hook`)
+			want = strings.ReplaceAll(want, "/opt/obstat", "obstat")
+			file := filepath.Join("../../../plugins", name, "hooks/hooks.json")
+			if *update {
+				if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != want {
+				t.Errorf("%s is not what install writes: go test ./internal/face/cli -run TestPlugins -update", file)
+			}
+			denies(t, got)
+		})
+	}
+}
+
+// denies runs the hook that is asked before a call, with obstat and without.
+func denies(t *testing.T, hooks []byte) {
+	var file struct {
+		Hooks map[string][]struct{ Hooks []struct{ Command string } }
+	}
+	if err := json.Unmarshal(hooks, &file); err != nil {
+		t.Fatal(err)
+	}
+	event, tool := "PreToolUse", "Bash"
+	if file.Hooks[event] == nil {
+		event, tool = "BeforeTool", "run_shell_command"
+	}
+	dir, home, state := t.TempDir(), t.TempDir(), t.TempDir()
+	policy := []byte("version: 1\ndeny: [run docker]\n")
+	if err := os.WriteFile(filepath.Join(dir, "obstat.yaml"), policy, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call := `{"session_id":"s","transcript_path":"","cwd":"` + dir + `","hook_event_name":"` + event +
+		`","timestamp":"2026-01-01T00:00:00Z","tool_name":"` + tool + `","tool_input":{"command":"docker ps"}}`
+	run := func(path string) (string, int) {
+		cmd := exec.Command("/bin/sh", "-c", file.Hooks[event][0].Hooks[0].Command)
+		cmd.Dir, cmd.Stdin = dir, strings.NewReader(call)
+		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_STATE_HOME="+state, "PATH="+path)
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	if out, _ := run(os.Getenv("PATH")); !regexp.MustCompile(`"(permissionDecision|decision)": ?"(deny|block)"`).MatchString(out) ||
+		!strings.Contains(out, "run docker") {
+		t.Errorf("a denied call gets %s", out)
+	}
+	if out, code := run(t.TempDir()); code != 2 || !strings.Contains(out, "obstat is not installed, and every call is denied") {
+		t.Errorf("without obstat: exit code %d, %s", code, out)
+	}
+}
+
+// TestLLMs: the pages that llms.txt names are there.
+func TestLLMs(t *testing.T) {
+	text, err := os.ReadFile("../../../llms.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(string(text), -1)
+	if len(links) < 10 {
+		t.Errorf("%d links", len(links))
+	}
+	for _, l := range links {
+		if _, err := os.Stat(filepath.Join("../../..", l[1])); err != nil {
+			t.Error(err)
+		}
+	}
+}
