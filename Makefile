@@ -59,7 +59,7 @@ SDKS     := $(patsubst %/test.sh,%,$(wildcard sdk/*/test.sh))
 CROSS    := darwin/arm64 windows/amd64 linux/386
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build dist sdk test-sdk test cross race fuzz bench run demo crash lint setup servers venv test-ordinary test-agents test-drafts test-long test-diff test-effects test-attacks mutate node record-codex record-gemini pictures
+.PHONY: all build dist sdk test-sdk test cross race fuzz bench run demo crash lint setup servers venv test-ordinary test-agents test-drafts test-long test-diff test-effects test-attacks test-undo mutate node record-codex record-gemini pictures
 
 all: test
 
@@ -212,6 +212,11 @@ record-codex:
 GEMINI ?= node_modules/@google/gemini-cli
 record-gemini: node
 	$(GO) test -count=1 ./dialect/gemini -run TestRecord -gemini $(abspath $(GEMINI))/bundle
+
+# Thousands of commands are run confined and taken back, and the tree compared; CASES names files of recorded calls.
+VARIATIONS ?= 5000
+test-undo:
+	$(GO) test -count=1 -timeout 3h -v ./internal/guard/undo -run TestVariations -args -variations $(VARIATIONS) -cases "$(CASES)"
 
 # Runs as root once, to make LAB; make test replays what was seen and needs none of it.
 test-attacks:

@@ -17,6 +17,9 @@ import (
 
 // run tries level full and, where the Profile lets it, level files.
 func run(ctx context.Context, p Profile, c Command) (Result, error) {
+	if os.Args[0] == stageName {
+		os.Exit(exitNoMain) // this process is not the program
+	}
 	if c.Keep {
 		return runKept(ctx, p, c)
 	}

@@ -24,6 +24,12 @@ const (
 	planFD    = 4
 )
 
+// errNoMain is the error of a process inside that went on as the whole program: it would confine a command in turn,
+// without end.
+var errNoMain = errors.New("confine: the program does not call confine.Main first thing in its main function")
+
+const exitNoMain = 124
+
 // Main runs the part of a confined run that happens in a process of its own, and then ends that
 // process. In all others it returns at once. A program that calls Run calls it first thing in
 // its main function.

@@ -105,11 +105,18 @@ func (s *supervisor) run(ctx context.Context) (Result, error) {
 		return Result{}, s.err
 	case s.plan.Probe && s.began:
 		return s.res, nil
+	case !s.over && isExit(waitErr, exitNoMain):
+		return Result{}, errNoMain
 	case !s.over:
 		return Result{}, fmt.Errorf("confine: the process inside ended early: %w",
 			errors.Join(waitErr, errors.New("no exit status")))
 	}
 	return s.res, nil
+}
+
+func isExit(err error, code int) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == code
 }
 
 // listen takes the messages of the process inside until it is gone.

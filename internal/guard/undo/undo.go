@@ -5,7 +5,9 @@
 package undo
 
 import (
+	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -38,6 +40,9 @@ func Of(a *effect.Analysis) *Reach {
 	for i := range a.Effects {
 		r.add(a, &a.Effects[i])
 	}
+	if linked(a.Effects) {
+		r.gap("a file with several names is written, and one of the names goes")
+	}
 	for i := range a.Commands {
 		if a.Unknown(i) {
 			r.gap("a command is not known")
@@ -47,6 +52,28 @@ func Of(a *effect.Analysis) *Reach {
 		r.gap("part of it cannot be seen: " + a.Gaps[0].Kind.String())
 	}
 	return r
+}
+
+// linked tells whether a file with several names is written and deleted: of `shred -u a` the other names have other
+// contents afterwards, and nothing leads to them.
+func linked(list []effect.Effect) bool {
+	var written, deleted []fs.FileInfo
+	for i := range list {
+		e := &list[i]
+		info, err := os.Lstat(e.Target().Text)
+		if e.Kind != effect.Write && e.Kind != effect.Delete || err != nil || info.IsDir() || changes.Links(info) < 2 {
+			continue
+		}
+		if e.Kind == effect.Write || overwrites().Has(e.Program) {
+			written = append(written, info)
+		}
+		if e.Kind == effect.Delete {
+			deleted = append(deleted, info)
+		}
+	}
+	return slices.ContainsFunc(written, func(w fs.FileInfo) bool {
+		return slices.ContainsFunc(deleted, func(d fs.FileInfo) bool { return os.SameFile(w, d) })
+	})
 }
 
 // Certain tells whether all that the call does can be taken back, once its paths are kept.
@@ -112,10 +139,30 @@ func (r *Reach) files(a *effect.Analysis, e *effect.Effect) {
 		}
 		named = true
 		r.Paths = append(r.Paths, changes.Reach{Paths: whole(set, e)})
+		if e.Command >= 0 && set.Exact() && makesBackup(&a.Commands[e.Command]) {
+			r.Paths = append(r.Paths, changes.Reach{Paths: paths.Set{Text: set.Text + string(paths.AnyName)}})
+		}
 	}
 	if !named {
 		r.gap("it changes files that are not named: " + e.Detail)
 	}
+}
+
+// makesBackup tells whether a command may keep a file's old contents under a longer name beside it: `sed -i.bak`,
+// `cp --backup`, `mv -b`.
+func makesBackup(c *effect.Command) bool {
+	for i := range c.Words {
+		w := c.Words[i].Text
+		for _, flag := range []string{"--backup", "--suffix", "--in-place=", "-b", "-S"} {
+			if strings.HasPrefix(w, flag) {
+				return true
+			}
+		}
+		if strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.Contains(w, "i") {
+			return true // `-i.bak`, `-ni.bak`
+		}
+	}
+	return false
 }
 
 // whole adds everything below a path that does not exist, which may become a directory, and below a directory that

@@ -412,6 +412,7 @@ func TestSweep(t *testing.T) {
 	save(t, s, "old", dir, "a")
 	clock = clock.Add(8 * 24 * time.Hour)
 	save(t, s, "new", dir, "b")
+	clock = clock.Add(time.Second)
 	secret, err := s.Save(Of{Call: "secret"}, reachOf(dir, []string{"run"}), true)
 	if err != nil {
 		t.Fatal(err)

@@ -26,8 +26,8 @@ func ownerOf(info fs.FileInfo) (uid, gid int) {
 	return int(st.Uid), int(st.Gid)
 }
 
-// links returns how many names a file has.
-func links(info fs.FileInfo) uint64 {
+// Links returns how many names a file has.
+func Links(info fs.FileInfo) uint64 {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return 1

@@ -276,7 +276,7 @@ func (s *Store) putFile(p *place) error {
 	}
 	defer from.Close()
 	name, flags := p.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL
-	if info, err := p.dir.Lstat(p.name); err == nil && links(info) > 1 {
+	if info, err := p.dir.Lstat(p.name); err == nil && Links(info) > 1 {
 		name, flags = p.name, os.O_WRONLY|os.O_TRUNC
 		if err := p.dir.Chmod(name, info.Mode().Perm()|0o200); err != nil {
 			return err

@@ -1,0 +1,188 @@
+package undo
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/confine"
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/keep/changes"
+)
+
+func TestMain(m *testing.M) {
+	confine.Main()
+	os.Exit(m.Run())
+}
+
+var (
+	variations = flag.Int("variations", 30, "how many generated commands are run and taken back")
+	cases      = flag.String("cases", "", "files of recorded calls, whose commands are run and taken back as well")
+)
+
+// grammar has the texts that commands are made of: `%f` is a file, and so on.
+var grammar = map[byte][]string{
+	'c': {"rm %f", "rm -f %f %n", "rm -rf %p %p", "rm -r %d/*", "rmdir %d", "unlink %f", "shred -u %f", "mv %f %n", "mv %p %n", "mv %p %d/",
+		"mv -f %f %f", "mv %f %f %d", "cp %f %n", "cp %f %f", "cp -r %d %n", "cp -a %d %d", "cp -r %d/. %n", "cp --parents %f %d", "echo x > %f",
+		"echo x >> %f", "echo x > %n", ": > %f", "echo x >| %f", "cat a > %n", "chmod %m %p", "chmod -R %m %d", "ln -s %f %n", "ln -sfn %d %n",
+		"ln -sf %f %f", "ln %f %n", "touch %f %n", "touch -d 2001-01-01 %f", "mkdir %n", "mkdir -p %n/x/y", "mkdir -m 700 %n", "sed -i s/./Z/ %f",
+		"sed -i.bak s/./Z/ %f %f", "tee %f %n < a", "tee -a %n < a", "truncate -s 0 %f", "truncate -s 100 %n", "install -m 755 a %n",
+		"install -d %n/q", "dd if=a of=%f", "dd if=a of=%n bs=1", "find %d -name '%g' -delete", "find %d -type f -exec rm {} +",
+		"find . -maxdepth 1 -type f -name '%g' -exec chmod 600 {} \\;", "cd %d && rm -f *", "cd %d; echo x > y", "(cd %d && mv * ..)",
+		"for f in %f %f; do rm -f $f; done", "if true; then rm %f; else rm %f; fi", "tar cf %n %d", "tar xf pack.tar", "tar xf pack.tar -C %d",
+		"sort -o %f %f", "split -b 1 a %n", "rsync -a %d/ %n", "gzip %f", "gzip -k %f", "patch %f < p.diff", "cat > %n <<'X'\ntext\nX",
+		"printf y | tee %n", "true && rm %f || rm %f", "{ rm %f; }", "mkdir -p %n && cp %f $_", "ln -s nowhere %n", "csplit a 1",
+		"git add %f", "git add -A", "git rm -rf --cached %d", "git rm -f %f", "git mv %f %n", "git stash", "git stash pop", "git stash drop", "git checkout -- %f",
+		"git checkout -f other", "git restore %f", "git restore --staged .", "git reset --hard", "git reset --hard HEAD", "git reset -q", "git clean -fd", "git clean -fdx %d",
+		"git commit -qam x", "git branch -D third", "git branch -m main2", "git tag -d v1", "git switch -f other", "git update-ref -d refs/tags/v1",
+		"git config a.b c", "git commit -q --allow-empty -m x", "git merge -q other", "git cherry-pick other", "git rebase -q other"},
+	'f': {"a", "b", "src/m.go", "src/deep/d", "l", "untracked", "build/out", "x.log", "t.o", "'with blank'", "$'n\\nl'", "hard", "mode", ".hidden", "./a", "src/../b", `"a"`},
+	'd': {"src", "src/deep", "empty", "build", "ld", "src/", "./src"},
+	'n': {"new", "src/new", "new/deep/x", "'new file'", "empty/n", ".new", "ld/new"},
+	'm': {"600", "644", "755", "a-w", "u+x,go=", "000", "+t"},
+	'g': {"*.o", "*", "m*", "?"},
+	'p': {"%f", "%d", "*.o", "src/*", "{a,b}", "[ab]", "t.?"},
+}
+
+func generate(r *rand.Rand) string {
+	var words []string
+	for range 1 + r.IntN(3)*r.IntN(2) {
+		words = append(words, expand(r, "%c"))
+	}
+	return strings.Join(words, []string{"; ", " && ", "\n"}[r.IntN(3)])
+}
+
+func expand(r *rand.Rand, text string) string {
+	for {
+		at := strings.IndexByte(text, '%')
+		if at < 0 {
+			return text
+		}
+		of := grammar[text[at+1]]
+		text = text[:at] + of[r.IntN(len(of))] + text[at+2:]
+	}
+}
+
+// TestVariations runs commands and takes them back: the tree is as it was before, or the command was not called
+// reversible before it ran. They run confined, for what is tried here is whether the analysis is right.
+func TestVariations(t *testing.T) {
+	if m := confine.Probe(t.Context()); m.Level != confine.LevelFull {
+		t.Skipf("commands are run confined, which this machine cannot: %s", m.Why)
+	}
+	t.Setenv("HOME", t.TempDir())
+	from := template(t)
+	if err := run(t, from, `printf w >'with blank'; printf n >$'n\nl'; ln b hard; printf m >mode; chmod 640 mode; printf h >.hidden; ln -s src ld
+		tar cf pack.tar src; printf -- '--- a\n+++ a\n@@ -1 +1 @@\n-mine\n+yours\n' >p.diff`); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	texts := harmful(t)
+	for range *variations {
+		texts = append(texts, generate(r))
+	}
+	counts := map[string]int{}
+	for _, text := range texts {
+		counts[takeBack(t, from, text)]++
+	}
+	t.Logf("%d commands: %v", len(texts), counts)
+	if counts["taken back"] < len(texts)/10 {
+		t.Error("next to nothing was taken back: the test is none")
+	}
+}
+
+// takeBack runs one command and takes it back, and says how that went.
+func takeBack(t *testing.T, from, text string) string {
+	dir := project(t, from)
+	defer os.RemoveAll(dir)
+	text = strings.ReplaceAll(text, "/srv/lab/proj", dir)
+	reach := Of(effect.AnalyzeCommand(text, &effect.Options{Dir: dir, FS: obstat.OS{}}))
+	if !reach.Certain() {
+		return "not called reversible"
+	}
+	for _, p := range reach.Paths {
+		if !strings.HasPrefix(p.Paths.Known(), dir) {
+			return "elsewhere"
+		}
+	}
+	s, err := changes.Open(t.TempDir(), changes.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.Save(changes.Of{Call: text}, reach.Paths, false)
+	if err != nil || len(c.Gaps) > 0 {
+		return "not kept"
+	}
+	before := hashOf(t, dir)
+	p := confine.Profile{Read: []string{"/"}, Execute: []string{"/"}, Write: []string{dir}, Delete: []string{dir}}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // `cat < pipe` waits
+	defer cancel()
+	_, err = confine.Run(ctx, p, confine.Command{Args: []string{"/bin/bash", "-c", text}, Dir: dir,
+		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=/nowhere", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b.c",
+			"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b.c"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hashOf(t, dir) == before {
+		return "changed nothing"
+	}
+	if c, err = s.End(text, ""); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := s.Plan([]*changes.Change{c})
+	if err == nil {
+		_, err = plan.Apply(changes.Of{})
+	}
+	switch {
+	case errors.Is(err, changes.ErrAgainst):
+		t.Errorf("%q: called reversible, and then: %v", text, err)
+	case err != nil:
+		t.Errorf("%q: %v", text, err)
+	case hashOf(t, dir) != before:
+		t.Errorf("%q: the tree differs after it was taken back", text)
+	}
+	return "taken back"
+}
+
+// harmful returns the commands of recorded calls, each once.
+func harmful(t *testing.T) (out []string) {
+	for _, name := range strings.Fields(*cases) {
+		f, err := os.Open(filepath.Clean(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		z, err := gzip.NewReader(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for lines := bufio.NewReader(z); ; {
+			line, err := lines.ReadBytes('\n')
+			var row struct {
+				Call struct{ Input struct{ Command string } }
+			}
+			if json.Unmarshal(line, &row) == nil && row.Call.Input.Command != "" {
+				out = append(out, row.Call.Input.Command)
+			}
+			if err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatal(fmt.Errorf("%s: %w", name, err))
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
