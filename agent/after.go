@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -48,6 +49,19 @@ func (p *payload) after(e *Event, result, took string) {
 		d.State = Failed
 	}
 	e.Done = d
+}
+
+// Replaces tells whether the agent takes another output of a call from its hook at an event.
+func (a *Agent) Replaces(event string) bool { return a.printed != "" && event == "PostToolUse" }
+
+// printed answers with the output that the model gets to see in place of the tool's.
+func (e *Event) printed(o *Options) Reply {
+	told := fmt.Sprintf("obstat has masked %d secrets in what this tool printed: each stands as [masked]", o.Secrets)
+	if o.Secrets == 1 {
+		told = "obstat has masked a secret in what this tool printed: it stands as [masked]"
+	}
+	out := obj("hookEventName", e.Name, "additionalContext", told)
+	return reply(obj("hookSpecificOutput", with(out, e.Who().printed, o.Printed)), "", 0)
 }
 
 // wordsOf returns the text of a node, or its source.

@@ -75,6 +75,8 @@ type wire struct {
 	// changes are the events, or events with a mode behind a colon, at which the changed text of a
 	// command was seen to run beside an allow: `PreToolUse`. Its own rules match that text alone.
 	changes string
+	// printed is the key of a reply after a call whose value the model gets in place of the output; "": none.
+	printed string
 	// rulesBy are words of its command line, separated by blanks, that bring rules along:
 	// `--disallowedTools`.
 	rulesBy string

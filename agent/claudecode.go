@@ -25,8 +25,9 @@ func claudeCode() *Agent {
 				mcp=mcp__SERVER__TOOL`,
 			housekeeping: claudeHousekeeping, fileTools: "Read Write Edit MultiEdit NotebookEdit",
 			modes: claudeModes(), askings: claudeAskings(), alters: true,
-			changes: preToolUse, rulesBy: "--disallowedTools --disallowed-tools --settings --setting-sources",
-			mute: "Write Edit MultiEdit NotebookEdit", unboxed: "dangerouslyDisableSandbox",
+			changes: preToolUse, printed: "updatedToolOutput",
+			rulesBy: "--disallowedTools --disallowed-tools --settings --setting-sources",
+			mute:    "Write Edit MultiEdit NotebookEdit", unboxed: "dangerouslyDisableSandbox",
 		},
 		settings: settings{
 			events: []string{preToolUse, permissionRequest}, spare: permissionRequest,

@@ -59,6 +59,9 @@ type Options struct {
 	// Accepted are rules for the agent itself to remember, in its notation, each
 	// for its Scope; agents that cannot are not told.
 	Accepted []obstat.Offer
+	// Printed is the output of a call that is over, without its secrets, of which there are Secrets; nil: it has none.
+	Printed []byte
+	Secrets int
 }
 
 // A Reply is the output of a hook process and how it ended; Exit is negative where
@@ -141,6 +144,8 @@ func (e *Event) Encode(d *obstat.Decision, o *Options) Reply {
 		o = &Options{}
 	}
 	switch {
+	case e.Done != nil && o.Printed != nil && e.Who().Replaces(e.Name):
+		return e.printed(o)
 	case e.Done != nil:
 		return Reply{} // there is nothing to answer any more
 	case e.bad != nil:

@@ -12,11 +12,13 @@ type Result struct {
 	// Digest is that of the result as the agent wrote it, made with the ledger's key.
 	Digest string `json:"result,omitempty"`
 	Bytes  int    `json:"bytes,omitempty"` // of the result
+	// Masked are the secrets that were taken out of it before the model got it.
+	Masked []Masked `json:"masked,omitempty"`
 }
 
-// Result returns the digest of a call's result.
-func (m *Masker) Result(raw []byte) json.RawMessage {
-	out, _ := json.Marshal(Result{m.digest(raw), len(raw)})
+// Result returns the digest of a call's result, and which secrets of it were masked.
+func (m *Masker) Result(raw []byte, masked []Masked) json.RawMessage {
+	out, _ := json.Marshal(Result{m.digest(raw), len(raw), masked})
 	return out
 }
 

@@ -39,7 +39,7 @@ type secretRules struct {
 }
 
 // maxTokens bounds how many kinds of tokens there are.
-const maxTokens = 64
+const maxTokens = 128
 
 // builtin returns the rules that come with the package.
 var builtin = sync.OnceValue(func() *secretRules {

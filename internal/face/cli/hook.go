@@ -22,6 +22,7 @@ type hookOptions struct {
 	Interactive bool          `flag:"interactive"` // of entries of older versions; it changes nothing
 	Remember    bool          `flag:"remember"`
 	Ledger      string        `flag:"ledger" words:"on off"`
+	Mask        string        `flag:"mask" words:"on off"`
 	Wait        string        `flag:"wait"`
 	Server      string        `flag:"server"`
 	Deadline    time.Duration `flag:"deadline"`
@@ -37,7 +38,8 @@ func newHook(f *Factory) *cobra.Command {
 }
 
 func newHookOptions(f *Factory) *hookOptions {
-	return &hookOptions{Factory: f, Ledger: "on", Wait: "auto", Deadline: hook.DefaultDeadline, Getenv: os.Getenv}
+	return &hookOptions{Factory: f, Ledger: "on", Mask: "on",
+		Wait: "auto", Deadline: hook.DefaultDeadline, Getenv: os.Getenv}
 }
 
 // hookMemory is how much memory the hook of one call takes before it collects any. With Go's
@@ -105,6 +107,9 @@ func (o *hookOptions) run(_ context.Context, args []string) error {
 	if o.Ledger != "on" && o.Ledger != "off" {
 		return usagef("--ledger takes on or off, not %q", o.Ledger)
 	}
+	if o.Mask != "on" && o.Mask != "off" {
+		return usagef("--mask takes on or off, not %q", o.Mask)
+	}
 	run, err := o.options()
 	if err != nil {
 		return err
@@ -145,7 +150,8 @@ func (o *hookOptions) options() (*hook.Options, error) {
 		return nil, err
 	}
 	f := o.Factory
-	run := hook.System(&hook.Options{Agent: o.Agent, Deadline: o.Deadline, NoLedger: o.Ledger == "off",
+	run := hook.System(&hook.Options{Agent: o.Agent, Deadline: o.Deadline,
+		NoLedger: o.Ledger == "off", NoMask: o.Mask == "off",
 		Remember: o.Remember,
 		Waiting:  w, Server: o.Server, Notify: hook.Desktop(o.Getenv), Dir: o.Policy.Dir,
 		Policy: named})

@@ -46,6 +46,8 @@ type Options struct {
 	Deadline time.Duration // zero is [DefaultDeadline]
 	// NoLedger leaves decisions unrecorded.
 	NoLedger bool
+	// NoMask lets the model see the secrets that tools print.
+	NoMask bool
 	// Remember has an agent that can remember grants do so, too.
 	Remember bool
 	Waiting  Waiting
@@ -254,8 +256,7 @@ func (r *run) answer() reply {
 		r.record(err.Error())
 		return reply{Reply: e.Refuse(err.Error())}
 	case e.Done != nil:
-		r.report(e)
-		return reply{Reply: e.Encode(&obstat.Decision{}, nil)}
+		return reply{Reply: e.Encode(&obstat.Decision{}, r.report(e))}
 	case e.Call == nil:
 		return reply{Reply: e.Encode(&obstat.Decision{}, nil)}
 	case e.Call.Dir != "" && !filepath.IsAbs(e.Call.Dir):

@@ -35,14 +35,23 @@ func (r *run) gateFor(e *agent.Event) (*gate.Gate, *turn, error) {
 	return g, t, err
 }
 
-// report writes down the outcome of a call. Problems go unheard: the call is over.
-func (r *run) report(e *agent.Event) {
-	if g, t, err := r.gateFor(e); err == nil {
-		t.complete(e.Call)
-		r.ended(e.Call)
-		_ = g.Report(context.Background(), e.Call, &gate.Outcome{State: e.Done.State, Took: e.Done.Took,
-			Result: e.Done.Result, Error: e.Done.Error})
+// report writes down the outcome of a call, and returns its output without secrets where the agent can show the model
+// that instead. Problems go unheard: the call is over.
+func (r *run) report(e *agent.Event) *agent.Options {
+	g, t, err := r.gateFor(e)
+	if err != nil {
+		return nil
 	}
+	t.complete(e.Call)
+	r.ended(e.Call)
+	o := &gate.Outcome{State: e.Done.State, Took: e.Done.Took, Result: e.Done.Result, Error: e.Done.Error}
+	out := &agent.Options{}
+	if !r.NoMask && e.Who().Replaces(e.Name) && len(o.Result) > 0 {
+		out.Printed, o.Masked = g.Printed(o.Result)
+		out.Secrets = len(o.Masked)
+	}
+	_ = g.Report(context.Background(), e.Call, o)
+	return out
 }
 
 // ended notes how the files look that a call has changed. Without it, undo cannot tell later changes from these.

@@ -50,6 +50,42 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
+// TestPrinted: the model of Claude Code gets an output without its secrets and is told; the record has their kind alone. An
+// agent that takes no other output, and --mask off, get none.
+func TestPrinted(t *testing.T) {
+	home := place(t, map[string]string{"p/.claude/settings.json": `{"permissions":{"allow":["Bash(make *)"]}}`})
+	const token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+	for name, tt := range map[string]struct {
+		o      Options
+		masked bool
+	}{"claude": {Options{Agent: agent.ClaudeCode}, true}, "off": {Options{Agent: agent.ClaudeCode, NoMask: true}, false},
+		"codex": {Options{Agent: agent.Codex}, false}} {
+		t.Run(name, func(t *testing.T) {
+			kept := store.Memory()
+			o := tt.o
+			o.Dir, o.World, o.ledger = home+"/p", homed{dir: home}, kept
+			pre := payload(t, o.Agent, "shell", "make all", home+"/p", "")
+			hookIn(t, &o, strings.NewReader(pre), nil)
+			post := strings.Replace(pre, "PreToolUse", "PostToolUse", 1)
+			out, words, code := hookIn(t, &o, strings.NewReader(strings.TrimSuffix(post, "}")+
+				`,"tool_response":{"stdout":"pushing with `+token+`\n","interrupted":false}}`), nil)
+			want := `{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"obstat has masked a secret in what ` +
+				`this tool printed: it stands as [masked]","updatedToolOutput":{"interrupted":false,"stdout":"pushing with [masked]\n"}}}`
+			if !tt.masked {
+				want = ""
+			}
+			if strings.TrimSpace(out) != want || words != "" || code != 0 {
+				t.Errorf("%s %s %d", out, words, code)
+			}
+			all := ledger.Join(records(t, kept))
+			detail := string(all[len(all)-1].Outcome.Detail)
+			if strings.Contains(detail, token) || strings.Contains(detail, `"why":"GitHub token"`) != tt.masked {
+				t.Error(detail)
+			}
+		})
+	}
+}
+
 // TestEveryDenial: a call that is denied before any policy is asked is written down as well.
 func TestEveryDenial(t *testing.T) {
 	home := place(t, map[string]string{"p/.claude/settings.json": `{"permissions":{"allow":["Bash"]}}`})
