@@ -54,6 +54,13 @@ originals() {
 		"$(env $name)/python" -m theirs.beside agentscope "$calls"
 		"$(env $name)/python" -W ignore -m suite.documents agentscope
 	done
+	echo "sdk/python: openJiuwen's engine beside obstat's"
+	"$(env jiuwenswarm)/python" -m theirs.beside jiuwenswarm "$calls" >"$cache/jiuwenswarm.log" 2>&1 || {
+		tail -5 "$cache/jiuwenswarm.log" # before that it logs what it does
+		return 1
+	}
+	grep "calls," "$cache/jiuwenswarm.log"
+	OBSTAT_BESIDE=$calls "$(env tools)/python" -m pytest -q tests/test_chorus.py
 }
 
 cd "$here"

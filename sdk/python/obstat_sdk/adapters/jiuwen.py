@@ -57,7 +57,9 @@ class Engine(PermissionEngine):
         except ObstatError as e:
             return PermissionLevel.DENY, f"obstat: {e}"
         level, rule = _verdict(said)
-        return (None, None) if rule == _NO_CONFIG else (level, rule)
+        if rule == _NO_RULE:
+            return None, None
+        return level, rule.removeprefix(_NO_RULE + "|")
 
     async def check_permission(self, tool_name: str, tool_args: dict[str, Any]) -> PermissionResult:
         """Decides a call: allow, ask or deny, with the rule and the reason."""
@@ -72,7 +74,6 @@ class Engine(PermissionEngine):
             reason = f"obstat could not decide the call, so it is denied: {e}"
             return PermissionResult(permission=PermissionLevel.DENY, matched_rule="obstat", reason=reason)
         level, rule = _verdict(said)
-        rule = "default" if rule == _NO_CONFIG else rule
         reason = self._get_reason(level, tool_name, rule)
         if said.get("stage") == "floor":
             reason += f"; {said.get('reason')}"
@@ -93,7 +94,8 @@ class Engine(PermissionEngine):
         return Call(tool, args if isinstance(args, dict) else {}, agent="jiuwenswarm", dir=root, roots=roots)
 
 
-_NO_CONFIG = "tiered_policy:fallback(no_config)"
+_NO_RULE = "default"
+"""The name of no rule at all."""
 
 
 def _verdict(said: dict[str, Any]) -> tuple[PermissionLevel, str]:
