@@ -141,6 +141,12 @@ func (fl *floorWalk) breadth(r *Rule, tool string) breadth {
 	return b.(breadth)
 }
 
+// general tells whether a rule names nothing, so that a mere mention is not about it: `"*": "ask"`, which in minimatch
+// leaves out what lies in directories.
+func (fl *floorWalk) general(r *Rule, tool string) bool {
+	return fl.breadth(r, tool).wide || strings.Trim(r.Pattern.Text, "*/") == ""
+}
+
 func (pol *Policy) breadth(r *Rule, tool string) breadth {
 	p := pol.compiled(r.Pattern)
 	v, ok := pol.view.(outliner)
@@ -595,8 +601,7 @@ func (fl *floorWalk) writtenText(t *effect.Text, left int, why string) int {
 			fl.manyArguments(c)
 			return left
 		}
-		// `"*": "ask"` is no rule about it.
-		if r := fl.stops(t.Command, text); r != nil && !fl.breadth(r, fl.f.Call.Tool).wide {
+		if r := fl.stops(t.Command, text); r != nil && !fl.general(r, fl.f.Call.Tool) {
 			fl.cap(text, c.Program+why)
 			return left
 		}
@@ -1427,7 +1432,7 @@ func (fl *floorWalk) mayTouch(c *effect.Command, e effect.Effect, word string) {
 // mayBe asks if a rule is about the effect e.
 func (fl *floorWalk) mayBe(c *effect.Command, e *effect.Effect, face Face) bool {
 	tight, _ := fl.spellings(e, face)
-	if tight.verdict == Allow || tight.rule == nil || fl.breadth(tight.rule, face.Tool).wide {
+	if tight.verdict == Allow || tight.rule == nil || fl.general(tight.rule, face.Tool) {
 		return false
 	}
 	why := c.Program + " may " + verbOf(e) + " " + strings.TrimSuffix(e.Path, "/"+placeholder)

@@ -2,6 +2,7 @@ package effect
 
 import (
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/effect/kb"
@@ -37,6 +38,8 @@ func (c *call) openFlag(sp *spec, w *shell.Word) {
 		c.gap(DynamicOperand, whyOpenFlag, w)
 	case runs:
 		c.gap(DynamicFlag, whyOpenFlag+" that runs something", w)
+	case isLikelyOperand(w):
+		c.gap(DynamicOperand, whyOpenFlag, w)
 	default:
 		c.gap(DynamicOperand, whyOpenFlag, w)
 		from := len(c.a.an.Effects)
@@ -45,6 +48,14 @@ func (c *call) openFlag(sp *spec, w *shell.Word) {
 			c.a.an.Effects[from].Certain = false
 		}
 	}
+}
+
+// isLikelyOperand reports whether a word looks like an operand throughout: `$(echo a.txt)`, `${x:-a.txt}`. Only a variable
+// that the call does not set could make a flag of it.
+func isLikelyOperand(w *shell.Word) bool {
+	s := w.Shape()
+	begins := func(part string) bool { return strings.HasPrefix(part, "-") }
+	return s != "" && !strings.Contains(s, shell.Unknown) && !slices.ContainsFunc(strings.Fields(s), begins)
 }
 
 var namePrinters = kb.Table("!prints-names")

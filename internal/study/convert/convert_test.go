@@ -92,9 +92,6 @@ func TestEveryDialect(t *testing.T) {
 		}
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			if name == "first/opencode.json" && options["order"] == "first" {
-				t.Skip("open: the sentences for this file allow `git status`, which it asks about; convert says so, and does not mend it")
-			}
 			l := load(t, which, name, string(f.Data), options)
 			res, err := convert.ToNative(l, &convert.Options{Limit: *limit})
 			if err != nil {

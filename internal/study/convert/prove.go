@@ -82,8 +82,22 @@ func (c *conversion) tighten() bool {
 		}
 	}
 	changed := len(gone) > 0 || len(left) > len(c.lines)
+	for i := range gone {
+		takeBack(left, &c.lines[i])
+	}
 	c.lines = left
 	return changed
+}
+
+// takeBack ends the exceptions that were made for a line that is gone: without `run git`, the `run anything except git`
+// of a rule that counts behind it is `run anything`.
+func takeBack(lines []line, gone *line) {
+	verb, target, _ := strings.Cut(gone.text, " ")
+	for i := range lines {
+		if strings.HasPrefix(lines[i].text, verb+" ") {
+			lines[i].except = slices.DeleteFunc(slices.Clone(lines[i].except), func(x string) bool { return x == target })
+		}
+	}
 }
 
 // exactly returns a line for the one command that an allow line would free besides its own: of `git *`,
