@@ -236,7 +236,10 @@ func (s *space) leftOut(c *Cond, q *Question) bool {
 				return true
 			}
 			ok, err := p.Match(sub.Text)
-			if s.sets != nil && ok && err == nil && (!s.sets.Below || p.MustMatch(sub.Text+"/")) {
+			if s.sets == nil || !ok || err != nil {
+				continue
+			}
+			if !s.sets.Below || p.MustMatch(sub.Text+"/") || s.holdsBelow(sub) {
 				return true
 			}
 		}

@@ -108,12 +108,20 @@ func (r *Recorder) IsDir(path string) bool {
 // IsFile reports whether path is a file.
 func (r *Recorder) IsFile(path string) bool {
 	f, ok := r.Of.(paths.Filer)
-	if ok = ok && f.IsFile(path); ok && !slices.Contains(r.snap.Files, path) {
-		if r.count++; r.count <= maxSeen {
-			r.snap.Files = append(r.snap.Files, path)
-		}
+	if ok = ok && f.IsFile(path); ok {
+		r.seeFile(path)
 	}
 	return ok
+}
+
+// seeFile notes that a file is there.
+func (r *Recorder) seeFile(path string) {
+	if slices.Contains(r.snap.Files, path) {
+		return
+	}
+	if r.count++; r.count <= maxSeen {
+		r.snap.Files = append(r.snap.Files, path)
+	}
 }
 
 // List returns the names of the symbolic links and of the directories in a directory. Where the
@@ -132,6 +140,24 @@ func (r *Recorder) List(dir string) (links, dirs []string, all bool) {
 		r.Readlink(path.Join(dir, n))
 	}
 	return links, dirs, true
+}
+
+// Secrets returns the secrets in a directory, which are noted.
+func (r *Recorder) Secrets(dir string) (files []string, all bool) {
+	s, ok := r.Of.(paths.Searcher)
+	if !ok {
+		return nil, false
+	}
+	files, all = s.Secrets(dir)
+	for _, f := range files {
+		r.seeFile(f)
+	}
+	if all && !slices.Contains(r.snap.Searched, dir) {
+		if r.count++; r.count <= maxSeen {
+			r.snap.Searched = append(r.snap.Searched, dir)
+		}
+	}
+	return files, all
 }
 
 func note[V comparable](r *Recorder, m *map[string]V, k string, v V) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"path"
+	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -64,6 +65,51 @@ func (OS) IsFile(path string) bool {
 	return err == nil && st.Mode().IsRegular()
 }
 
+// The bounds of a look for secrets: entries that are looked at, and secrets that are told.
+const (
+	maxSearched = 4_000
+	maxSecrets  = 16
+)
+
+// Secrets looks for secrets in a directory and below it, near ones first. The directories of packages and of git have
+// none that are the user's own.
+func (OS) Secrets(dir string) (files []string, all bool) {
+	left, linked := maxSearched, false
+	for dirs := []string{dir}; len(dirs) > 0; dirs = dirs[1:] {
+		list, err := os.ReadDir(dirs[0])
+		if left -= len(list); left < 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return files, false
+		}
+		for _, e := range list {
+			at := path.Join(dirs[0], e.Name())
+			switch {
+			case e.IsDir():
+				if n := e.Name(); n != ".git" && n != "node_modules" {
+					dirs = append(dirs, at)
+				}
+			case e.Type()&os.ModeSymlink != 0: // where it leads is no file of this directory
+				to, err := filepath.EvalSymlinks(at)
+				linked = linked || err != nil || isSecret(to)
+			case isSecret(at):
+				if files = append(files, at); len(files) == maxSecrets {
+					return files, false
+				}
+			}
+		}
+	}
+	return files, !linked
+}
+
+// isSecret tells whether a path is a secret, or a directory that has some.
+func isSecret(p string) bool {
+	entry, ok := paths.Sensitive(p)
+	if !ok || !entry.Secret {
+		_, below := paths.SensitiveBelow(p)
+		return below
+	}
+	return true
+}
+
 // A Snapshot is a World that is plain data: for cases, for tests and for
 // replaying a decision on the observations of its time.
 type Snapshot struct {
@@ -72,6 +118,8 @@ type Snapshot struct {
 	Links   map[string]string `json:"links,omitempty"` // symbolic link to target
 	Dirs    []string          `json:"dirs,omitempty"`  // directories that exist
 	Files   []string          `json:"files,omitempty"` // files that exist, of those that were asked for
+	// Searched are directories of which Files has all the secrets, those below them as well.
+	Searched []string `json:"searched,omitempty"`
 }
 
 var _ World = (*Snapshot)(nil)
@@ -103,6 +151,16 @@ func (s *Snapshot) IsDir(name string) bool {
 
 // IsFile reports whether path was recorded as a file.
 func (s *Snapshot) IsFile(name string) bool { return slices.Contains(s.Files, name) }
+
+// Secrets returns the recorded files in a directory that are secrets.
+func (s *Snapshot) Secrets(dir string) (files []string, all bool) {
+	for _, f := range s.Files {
+		if isSecret(f) && paths.Inside(dir, f) {
+			files = append(files, f)
+		}
+	}
+	return files, slices.Contains(s.Searched, dir)
+}
 
 // List returns the names of the recorded links and directories in a directory.
 func (s *Snapshot) List(dir string) (links, dirs []string, all bool) {

@@ -14,6 +14,14 @@ type memo struct {
 	seen   []look
 	index  map[string]int // of seen, once that is long
 	walked []walk
+	// secrets are the looks for secrets, by directory.
+	secrets map[string]search
+}
+
+// A search is the result of a look for secrets.
+type search struct {
+	files []string
+	all   bool
 }
 
 // A walk is the result of a look at a whole path.
@@ -102,6 +110,25 @@ func (m *memo) List(dir string) (links, dirs []string, all bool) {
 		return nil, nil, true
 	}
 	return l.List(dir)
+}
+
+// Secrets returns the secrets in a directory.
+func (m *memo) Secrets(dir string) (files []string, all bool) {
+	s, ok := m.of.(interface {
+		Secrets(string) (files []string, all bool)
+	})
+	if !ok {
+		return nil, false
+	}
+	found, known := m.secrets[dir]
+	if !known {
+		found.files, found.all = s.Secrets(dir)
+		if m.secrets == nil {
+			m.secrets = map[string]search{}
+		}
+		m.secrets[dir] = found
+	}
+	return found.files, found.all
 }
 
 // IsFile reports whether path is a file.

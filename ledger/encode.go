@@ -86,6 +86,7 @@ func writeWorld(w *jsonx.Writer, s *obstat.Snapshot) {
 	writeMap(w, "links", s.Links)
 	w.ListField("dirs", s.Dirs)
 	w.ListField("files", s.Files)
+	w.ListField("searched", s.Searched)
 	w.End('}')
 }
 

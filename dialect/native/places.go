@@ -38,7 +38,7 @@ func (w *callWalk) subjects(verb string, set paths.Set, e *effect.Effect, hidden
 	case temp:
 		said.add(fieldPlace, placeTemp)
 	}
-	said.listed(verb, set.Text, e)
+	said.listed(verb, set, e, w)
 	return said
 }
 
@@ -75,7 +75,8 @@ func (s *saying) workspace(t *tops, set paths.Set) {
 }
 
 // listed adds the places that the table of sensitive paths knows.
-func (s *saying) listed(verb, text string, e *effect.Effect) {
+func (s *saying) listed(verb string, set paths.Set, e *effect.Effect, w *callWalk) {
+	text := set.Text
 	entry, listed := paths.Sensitive(text)
 	if listed && (entry.Class == "agent-settings" || entry.Class == "obstat") {
 		s.add(fieldPlace, placeSettings)
@@ -84,10 +85,13 @@ func (s *saying) listed(verb, text string, e *effect.Effect) {
 		}
 	}
 	switch {
+	case e != nil && e.Glob && e.Command >= 0 && verb == "read" && w.lookIn(set, e).clean(): // `cat docs/a*`
 	case e != nil && e.Secret || listed && entry.Secret:
 		s.add(fieldPlace, placeSecrets)
 	case e != nil && e.Command >= 0 && strings.HasSuffix(text, everyFile) && !e.VisibleOnly():
-		s.add(fieldMaybe, placeSecrets) // those of a project lie at its top
+		if !w.lookIn(set, e).clean() {
+			s.add(fieldMaybe, placeSecrets) // those of a project lie at its top
+		}
 	}
 }
 

@@ -351,7 +351,59 @@ func (w *callWalk) set(verb string, set paths.Set, e *effect.Effect, by []obstat
 		set.Text = dir + "/" + all
 		w.ask(verb, append(w.subjects(verb, set, e, hidden), by...)...)
 	}
+	if verb == "read" && !hidden && (below || e.Glob) && !passesBy(e) {
+		w.secretsIn(set, e, by)
+	}
 }
+
+// passesBy tells whether the contents of files in a directory do not come to light: names alone are listed, all of it is
+// moved, or a search such as `rg x` leaves out ignored and hidden files.
+func passesBy(e *effect.Effect) bool { return e.Tags.Has(effect.List) || e.Moved() || e.VisibleOnly() }
+
+// secretsIn asks about the secrets that lie where a directory or a pattern leads: `cat deploy/*`, `tar cf a.tar svc`. A
+// pattern reads them; what lies below a directory may be passed by.
+func (w *callWalk) secretsIn(set paths.Set, e *effect.Effect, by []obstat.Subject) {
+	for _, f := range w.lookIn(set, e).files {
+		field := fieldMaybe
+		if e.Glob {
+			field = fieldPlace
+		}
+		said := append(saying{}, by...)
+		said.add(fieldAbs, f)
+		said.add(field, placeSecrets)
+		w.ask("read", said...)
+		if !e.Glob {
+			return // one is enough for a question
+		}
+	}
+}
+
+// lookIn looks for secrets in the directory that an effect is about; of a pattern's, those that it stands for.
+func (w *callWalk) lookIn(set paths.Set, e *effect.Effect) (found look) {
+	fs, ok := w.f.World.(paths.Searcher)
+	dir := or(e.Real, e.Path)
+	if at := strings.IndexAny(dir, "*?["); e.Glob && at >= 0 {
+		dir = dir[:strings.LastIndexByte(dir[:at], '/')+1]
+	}
+	if dir = pathpkg.Clean(dir); !ok || dir == "/" || dir == "." {
+		return look{}
+	}
+	found.files, found.all = fs.Secrets(dir)
+	if e.Glob && !e.Recursive {
+		other := func(f string) bool { return !set.Has(f) }
+		found.files = slices.DeleteFunc(slices.Clone(found.files), other)
+	}
+	return found
+}
+
+// A look is for secrets: some that were found, and whether those are all.
+type look struct {
+	files []string
+	all   bool
+}
+
+// clean tells whether there are none.
+func (l look) clean() bool { return l.all && len(l.files) == 0 }
 
 // hostOf returns the host of a connection, "" where it cannot be told.
 func hostOf(e *effect.Effect) string {

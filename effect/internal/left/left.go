@@ -52,6 +52,14 @@ func (l *Links) IsFile(p string) bool {
 	return ok && fs.IsFile(p)
 }
 
+// Secrets passes on the answer of the file system below.
+func (l *Links) Secrets(dir string) (files []string, all bool) {
+	if fs, ok := l.FS.(paths.Searcher); ok {
+		return fs.Secrets(dir)
+	}
+	return nil, false
+}
+
 // Copies are directories that a command makes a second one of. The files have the same names there: of
 // `git worktree add ../w && cat ../w/.env` the second is about .env.
 type Copies []struct{ from, to string }
