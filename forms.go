@@ -170,6 +170,6 @@ func (fl *floorWalk) deceives() {
 		return
 	}
 	if part, why := fl.a.Deceit(); why != "" {
-		fl.cap(part, why)
+		fl.tighten(outcome{verdict: Ask, stage: stageFloor}, part, why) // also of a confined call
 	}
 }

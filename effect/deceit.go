@@ -2,6 +2,7 @@ package effect
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -29,7 +30,7 @@ func (a *Analysis) Deceit() (part, why string) {
 	if token := writtenSecret(a.Source); token != "" {
 		return token, "a secret is written in the call"
 	}
-	if len(a.Source) < maxPattern && strings.Contains(a.Source, "&") && forkBombs().MatchString(a.Source) {
+	if len(a.Source) < maxPattern && isForkBomb(a.Source) {
 		return a.Source, "it starts itself again and again"
 	}
 	return "", ""
@@ -69,7 +70,9 @@ func (a *Analysis) hides(f shell.Finding) bool {
 func addressDeceit(e *Effect) string {
 	if _, rest, ok := strings.Cut(e.Raw, "://"); ok {
 		authority, _, _ := strings.Cut(rest, "/")
-		if user, _, ok := strings.Cut(authority, "@"); ok && strings.Contains(user, ".") && !strings.Contains(user, ":") {
+		user, _, ok := strings.Cut(authority, "@")
+		name, port, _ := strings.Cut(user, ":")
+		if ok && strings.Contains(name, ".") && len(port) <= 5 && strings.Trim(port, "0123456789") == "" {
 			return "the address hides its host behind another"
 		}
 	}
@@ -117,8 +120,44 @@ func variedToken(s string) bool {
 	return len(seen) >= 10 && digits
 }
 
-// forkBombs matches `:(){ :|:& };:` and loops without an end that start something in the background.
-var forkBombs = sync.OnceValue(func() *regexp.Regexp {
-	const endless = `(while\s+(true|:|\[\s*1\s*\]|\(\(\s*1\s*\)\))|until\s+false|for\s*\(\(\s*;\s*;\s*\)\))`
-	return regexp.MustCompile(`\(\)\s*\{[^}]*\|[^}]*&\s*\}\s*;|` + endless + `\s*;?\s*do\s[^;]*[^&>]&\s*done`)
-})
+// isForkBomb reports whether a text starts itself again and again: `:(){ :|:& };:`, `f() { f & f & }; f`,
+// `while :; do $0 & done`, `perl -e 'fork while 1'`.
+func isForkBomb(text string) bool {
+	if strings.Contains(text, "fork") && endlessForks().MatchString(text) {
+		return true
+	}
+	if !strings.Contains(text, "&") {
+		return false
+	}
+	if endlessLoops().MatchString(text) {
+		return true
+	}
+	for _, f := range functions().FindAllStringSubmatch(text, -1) {
+		name, body := f[1]+f[2], strings.ReplaceAll(f[3], "&&", ";")
+		body = redirects().ReplaceAllString(body, " ")
+		between := func(r rune) bool { return strings.ContainsRune("\n;|&({", r) }
+		calls := func(command string) bool {
+			word, _, _ := strings.Cut(strings.TrimSpace(command), " ")
+			return word == name
+		}
+		if strings.Contains(body, "&") && slices.ContainsFunc(strings.FieldsFunc(body, between), calls) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	endlessLoops = sync.OnceValue(func() *regexp.Regexp {
+		const endless = `(while\s+(true|:|\[\s*1\s*\]|\(\(\s*1\s*\)\))|until\s+false|for\s*\(\(\s*;\s*;\s*\)\))`
+		return regexp.MustCompile(endless + `\s*;?\s*do\s[^;]*[^&>]&\s*done`)
+	})
+	endlessForks = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\bfork(\(\))?\s+while\b|\b(while|for|loop)\b[^\n]{0,40}[\s({]*(os\.)?fork\b`)
+	})
+	functions = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:([^\s;&|(){}]+)\s*\(\)|function\s+([^\s;&|(){}]+)\s*(?:\(\))?)\s*[{(]([^}]*)[})]`)
+	})
+	// redirects matches those with an ampersand, which start nothing.
+	redirects = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9]*[<>]&[0-9-]*|&>`) })
+)

@@ -56,6 +56,7 @@ func (c *call) longWord(sp *spec, i, to int) int {
 		return c.zipWord(sp, i, to)
 	case f == nil:
 		c.unlisted(i)
+		c.asAnyFlag(sp, &shell.Word{Text: "--" + name, Raw: w.Raw, Span: w.Span})
 		return i
 	case eq >= 0:
 		c.splitValue(w)
@@ -67,6 +68,15 @@ func (c *call) longWord(sp *spec, i, to int) int {
 	}
 	c.met(f, nil, i)
 	return i
+}
+
+// asAnyFlag gives a word the effects of each flag that it may be: `git reset --h` is --hard, as git has no other.
+func (c *call) asAnyFlag(sp *spec, w *shell.Word) {
+	from := len(c.a.an.Effects)
+	c.openEffects(sp, w)
+	for ; from < len(c.a.an.Effects); from++ {
+		c.a.an.Effects[from].Certain = false
+	}
 }
 
 // dashed tries a word such as -n5 or -O2 whose flag has one letter.
@@ -374,6 +384,17 @@ func (s *spec) names(text string, out []string) []string {
 		return out
 	}
 	f, _ := s.find(text)
+	if f == nil && strings.HasPrefix(text, "--") && len(text) > 2 { // `git reset --h`
+		for f := range s.openFlags(&shell.Word{Text: text}) {
+			out = s.namesOf(f, out)
+		}
+		return out
+	}
+	return s.namesOf(f, out)
+}
+
+// namesOf adds all names of a flag.
+func (s *spec) namesOf(f *flag, out []string) []string {
 	for sp := s; sp != nil && f != nil; sp = sp.parent {
 		for i := range sp.long.list {
 			if e := &sp.long.list[i]; &sp.flags[e.at] == f && e.name != "" {

@@ -42,11 +42,7 @@ func (c *call) openFlag(sp *spec, w *shell.Word) {
 		c.gap(DynamicOperand, whyOpenFlag, w)
 	default:
 		c.gap(DynamicOperand, whyOpenFlag, w)
-		from := len(c.a.an.Effects)
-		c.openEffects(sp, w)
-		for ; from < len(c.a.an.Effects); from++ {
-			c.a.an.Effects[from].Certain = false
-		}
+		c.asAnyFlag(sp, w)
 	}
 }
 
