@@ -94,7 +94,7 @@ func TestEffects(t *testing.T) {
 		{"rm \"$X\"", "delete; gap dynamic operand"},
 		{"aws secretsmanager get-secret-value --secret-id x", "connect credential SECRET"},
 		{"kubectl get pods", "connect query"},
-		{"psql -c 'DROP TABLE x'", "delete SQL DROP; connect query"},
+		{"psql -c 'DROP TABLE x'", "delete SQL DROP; system destroys what lies elsewhere; connect query"},
 		{"echo 'rm x' | bash", "delete /home/user/project/x"},
 		{"bash <<'E'\nrm x\nE", "delete /home/user/project/x"},
 		{"bash <<< 'rm x'", "delete /home/user/project/x"},

@@ -185,6 +185,12 @@ func (c *call) applySetting(r role, w *shell.Word, flag bool) bool {
 	case roleEnvName:
 		c.showVariable(w)
 	case roleSetting:
+		if w.Known && strings.Contains(w.Text, "..") { // `sysctl -n /../../etc/shadow`
+			c.readFile(&shell.Word{Text: path.Join("/proc/sys", w.Text), Raw: w.Raw, Known: true, Span: w.Span}, true)
+		}
+		if _, command, ok := strings.Cut(w.Text, "=|"); ok { // `sysctl 'kernel.core_pattern=|/bin/x'`
+			c.shellText(&shell.Word{Text: command, Raw: w.Raw, Known: w.Known, Span: w.Span})
+		}
 		if !w.Known || strings.IndexByte(w.Text, '=') >= 0 {
 			e := c.newEffect(System, w)
 			e.Detail = "changes a setting"
@@ -329,7 +335,9 @@ func (c *call) readFile(w *shell.Word, show bool) {
 		return
 	}
 	if c.inPlace {
-		if c.changeFile(Write, w); !c.open {
+		from := len(c.a.an.Effects)
+		c.changeFile(Write, w)
+		if c.readsLinks(from); !c.open {
 			return
 		}
 	}
@@ -354,6 +362,18 @@ func (c *call) readFile(w *shell.Word, show bool) {
 	c.addDetails(&e)
 	c.a.effect(e)
 	c.a.throughLinks(&e)
+}
+
+// readsLinks adds that the files behind links which are edited in place are read: `sed -i s/a/b/ link` puts a file
+// with the text of the other in the link's place.
+func (c *call) readsLinks(from int) {
+	for i, end := from, len(c.a.an.Effects); i < end && c.a.opts.FS != nil && !c.a.full; i++ {
+		e := c.a.an.Effects[i]
+		if _, link := c.a.opts.FS.Readlink(e.Path); e.Kind == Write && e.Path != "" && link {
+			e.Kind, e.Harmless, e.Tags, e.Detail = Read, !e.Secret, e.Tags|Linked, ""
+			c.a.effect(e)
+		}
+	}
 }
 
 // readUnknown is a file that is known only at run time, or was found.

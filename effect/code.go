@@ -210,6 +210,9 @@ func (c *call) changeDatabase(verb string, w *shell.Word) {
 		e.Kind = Delete
 	}
 	c.a.effect(e)
+	if verb != "DELETE" && code.Deletes(verb) { // a row can be written again, a table not
+		c.destroy()
+	}
 }
 
 // databaseFile is the file of a database that SQLite is given as an address: `file:app.db?mode=ro`.

@@ -56,7 +56,9 @@ func (c *call) longWord(sp *spec, i, to int) int {
 		return c.zipWord(sp, i, to)
 	case f == nil:
 		c.unlisted(i)
-		c.asAnyFlag(sp, &shell.Word{Text: "--" + name, Raw: w.Raw, Span: w.Span})
+		if sp.style&styleDash == 0 { // where one dash begins a name, none is shortened: `go test -cover`
+			c.asAnyFlag(sp, &shell.Word{Text: "--" + name, Raw: w.Raw, Span: w.Span})
+		}
 		return i
 	case eq >= 0:
 		c.splitValue(w)
@@ -384,7 +386,7 @@ func (s *spec) names(text string, out []string) []string {
 		return out
 	}
 	f, _ := s.find(text)
-	if f == nil && strings.HasPrefix(text, "--") && len(text) > 2 { // `git reset --h`
+	if f == nil && s.style&styleDash == 0 && strings.HasPrefix(text, "--") && len(text) > 2 { // `git reset --h`
 		for f := range s.openFlags(&shell.Word{Text: text}) {
 			out = s.namesOf(f, out)
 		}

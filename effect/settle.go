@@ -61,14 +61,23 @@ func (c *call) destroys() {
 	if !slices.ContainsFunc(c.spec.does, connects) || c.isGit() || c.dry || c.read != nil {
 		return
 	}
+	if destroyers().Has(c.name) { // `dropdb app`
+		c.destroy()
+		return
+	}
 	for i := 1; i < len(c.words) && i < 6 && !word.IsFlag(c.words[i].Text); i++ {
 		if w := &c.words[i]; w.Known && destroyers().Has(w.Text) {
-			e := c.own(System, "destroys what lies elsewhere", Destroy)
-			e.Certain = true
-			c.a.effect(e)
+			c.destroy()
 			return
 		}
 	}
+}
+
+// destroy adds that something on another machine is destroyed.
+func (c *call) destroy() {
+	e := c.own(System, "destroys what lies elsewhere", Destroy)
+	e.Certain = true
+	c.a.effect(e)
 }
 
 // deeds emits the effects of the program's verbs, or of those that hold instead.

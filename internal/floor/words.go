@@ -63,11 +63,16 @@ func CommandsWritten(text string) iter.Seq[string] {
 	}
 }
 
+// binaries makes openers of blanks before a program's full path: `ProxyCommand /bin/sh -i`.
+var binaries = strings.NewReplacer(" /bin/", ";/bin/", " /usr/bin/", ";/usr/bin/", " /sbin/", ";/sbin/",
+	" /usr/sbin/", ";/usr/sbin/", " /usr/local/bin/", ";/usr/local/bin/")
+
 // CommandsIn yields the texts inside a word at which a command may begin, behind a quote, a bracket,
 // an equals sign or an operator: `rm x` of `System.cmd("rm", ["x"])`, `curl h` of `CC=curl h` and of
 // `$(shell curl h)`.
 func CommandsIn(word string) iter.Seq[string] {
 	return func(yield func(string) bool) {
+		word := binaries.Replace(word)
 		for i := strings.IndexAny(word, openers); i >= 0 && i < len(word); {
 			begin := len(word) - len(strings.TrimLeft(word[i+1:], openers+" \t\n"))
 			end := len(word) - len(strings.TrimLeftFunc(word[begin:], isNameRune))
