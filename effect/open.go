@@ -46,8 +46,8 @@ func (c *call) openFlag(sp *spec, w *shell.Word) {
 	}
 }
 
-// isLikelyOperand reports whether a word looks like an operand throughout: `$(echo a.txt)`, `${x:-a.txt}`. Only a variable
-// that the call does not set could make a flag of it.
+// isLikelyOperand reports whether a word looks like an operand throughout: `$(echo a.txt)`, `${x:-a.txt}`. Only a
+// variable that the call does not set could make a flag of it.
 func isLikelyOperand(w *shell.Word) bool {
 	s := w.Shape()
 	begins := func(part string) bool { return strings.HasPrefix(part, "-") }

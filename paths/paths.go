@@ -52,8 +52,8 @@ type Filer interface {
 	IsFile(path string) bool
 }
 
-// Searcher is an FS that can also look for secrets in a directory, so that `cat deploy/*` is judged by the keys that lie
-// there.
+// Searcher is an FS that can also look for secrets in a directory, so that `cat deploy/*` is judged by the keys that
+// lie there.
 type Searcher interface {
 	// Secrets returns files in a directory and below it that the built-in table calls secrets; all is false if there
 	// may be others: the directory has too many files, or cannot be read.

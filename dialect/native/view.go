@@ -356,12 +356,12 @@ func (w *callWalk) set(verb string, set paths.Set, e *effect.Effect, by []obstat
 	}
 }
 
-// passesBy tells whether the contents of files in a directory do not come to light: names alone are listed, all of it is
-// moved, or a search such as `rg x` leaves out ignored and hidden files.
+// passesBy tells whether the contents of files in a directory do not come to light: names alone are listed, all of it
+// is moved, or a search such as `rg x` leaves out ignored and hidden files.
 func passesBy(e *effect.Effect) bool { return e.Tags.Has(effect.List) || e.Moved() || e.VisibleOnly() }
 
-// secretsIn asks about the secrets that lie where a directory or a pattern leads: `cat deploy/*`, `tar cf a.tar svc`. A
-// pattern reads them; what lies below a directory may be passed by.
+// secretsIn asks about the secrets that lie where a directory or a pattern leads: `cat deploy/*`, `tar cf a.tar svc`.
+// A pattern reads them; what lies below a directory may be passed by.
 func (w *callWalk) secretsIn(set paths.Set, e *effect.Effect, by []obstat.Subject) {
 	for _, f := range w.lookIn(set, e).files {
 		field := fieldMaybe
