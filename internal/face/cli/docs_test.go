@@ -133,6 +133,9 @@ func keysOf(t reflect.Type, seen map[reflect.Type]bool) (keys []string) {
 	seen[t] = true
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if !f.IsExported() && !f.Anonymous {
+			continue
+		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name != "" && name != "-" {
 			keys = append(keys, name)

@@ -16,7 +16,7 @@ func TestGuardFormsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range []any{requestsJSON{}, grantsJSON{}, revokedJSON{}, statusJSON{}, trustJSON{}, changesJSON{}, undoneJSON{}, replay.Report{}, replay.Stats{}} {
+	for _, v := range []any{requestsJSON{}, grantsJSON{}, revokedJSON{}, statusJSON{}, trustJSON{}, changesJSON{}, undoneJSON{}, tryJSON{}, replay.Report{}, replay.Stats{}} {
 		for _, key := range keysOf(reflect.TypeOf(v), map[reflect.Type]bool{}) {
 			if !strings.Contains(string(page), "`"+key+"`") && !strings.Contains(string(page), `"`+key+`"`) {
 				t.Errorf("%T prints %q, of which docs/json.md says nothing", v, key)

@@ -187,7 +187,7 @@ func TestTrustShowsAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if code := cli.Main([]string{"trust", dir}, &cli.IO{In: strings.NewReader(""), Out: &out, Err: &out, Person: persontest.Typist}); code != cli.ExitError || !strings.Contains(out.String(), "+ allow Bash  ") {
+	if code := cli.Main([]string{"trust", dir}, &cli.IO{In: strings.NewReader(""), Out: &out, Err: &out, Person: persontest.Typist}); code != cli.ExitError || !strings.Contains(out.String(), "+ allow Bash\n") {
 		t.Errorf("%d: %d bytes without the last rule", code, out.Len())
 	}
 }
