@@ -143,5 +143,5 @@ const tableNames = "!plain-variables !switching !verbs !env !runs !lists !lists-
 	"!patch-flags !sql-changes !sql-refused !sql-reads !sql-within !sql-paren !sql-name !sql-code !sql-outside !sql-deletes !sql-commands !awk-harm " +
 	"!echoes !formats !passes !shows !copies !links !mounts !keeps !rewrites !compilers !splits !spares-directories !slash-is-name !own-code !dumps " +
 	"!database-dumps !container-clients !runs-builtins !splits-lines !gnu !says-command !unpacks !unpacks-not !pythons !python-loads !python-runs !python-consoles !text-flags !prints-names !secret-forms !metadata-hosts !destroys !prose " +
-	"!standard-dirs !program-dirs !path-dirs !homes !overwrites !made-again !git-books !sinks !secret-variables !environment-words !ssh-runs !ssh-commands !mount-from !mount-to " +
+	"!standard-dirs !program-dirs !path-dirs !homes !made-again !git-books !sinks !secret-variables !environment-words !ssh-runs !ssh-commands !mount-from !mount-to " +
 	"!socat-streams !socat-runs !socat-network !http-reads !path-fields !text-fields !tool-reads !tool-writes"

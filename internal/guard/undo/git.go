@@ -18,8 +18,6 @@ var (
 	// madeAgain are directories in which a checkout changes nothing that is not tracked.
 	madeAgain = kb.Table("!made-again")
 	books     = kb.Table("!git-books")
-
-	overwrites = kb.Table("!overwrites")
 )
 
 // isGit tells whether a command of git has the effect.

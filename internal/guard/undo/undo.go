@@ -5,8 +5,8 @@
 package undo
 
 import (
-	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -41,7 +41,7 @@ func Of(a *effect.Analysis) *Reach {
 		r.add(a, &a.Effects[i])
 	}
 	if linked(a.Effects) {
-		r.gap("a file with several names is written, and one of the names goes")
+		r.gap("a file with several names loses one")
 	}
 	for i := range a.Commands {
 		if a.Unknown(i) {
@@ -54,25 +54,15 @@ func Of(a *effect.Analysis) *Reach {
 	return r
 }
 
-// linked tells whether a file with several names is written and deleted: of `shred -u a` the other names have other
-// contents afterwards, and nothing leads to them.
+// linked tells whether a name of a file goes that has others: that they are one file does not come back, and of
+// `shred -u a` the others have other contents.
 func linked(list []effect.Effect) bool {
-	var written, deleted []fs.FileInfo
-	for i := range list {
-		e := &list[i]
+	return slices.ContainsFunc(list, func(e effect.Effect) bool {
+		if e.Kind != effect.Delete {
+			return false
+		}
 		info, err := os.Lstat(e.Target().Text)
-		if e.Kind != effect.Write && e.Kind != effect.Delete || err != nil || info.IsDir() || changes.Links(info) < 2 {
-			continue
-		}
-		if e.Kind == effect.Write || overwrites().Has(e.Program) {
-			written = append(written, info)
-		}
-		if e.Kind == effect.Delete {
-			deleted = append(deleted, info)
-		}
-	}
-	return slices.ContainsFunc(written, func(w fs.FileInfo) bool {
-		return slices.ContainsFunc(deleted, func(d fs.FileInfo) bool { return os.SameFile(w, d) })
+		return err == nil && info.Mode().IsRegular() && changes.Links(info) > 1
 	})
 }
 
@@ -139,12 +129,27 @@ func (r *Reach) files(a *effect.Analysis, e *effect.Effect) {
 		}
 		named = true
 		r.Paths = append(r.Paths, changes.Reach{Paths: whole(set, e)})
+		if e.Kind == effect.Delete && e.Command >= 0 {
+			r.above(set, a.Commands[e.Command].Dir)
+		}
 		if e.Command >= 0 && set.Exact() && makesBackup(&a.Commands[e.Command]) {
 			r.Paths = append(r.Paths, changes.Reach{Paths: paths.Set{Text: set.Text + string(paths.AnyName)}})
 		}
 	}
 	if !named {
 		r.gap("it changes files that are not named: " + e.Detail)
+	}
+}
+
+// above adds the directories that a path lies in, below the one that the command is run in: `git rm src/a` takes src
+// along where it was the last file, `find src -name '*' -delete` where it began.
+func (r *Reach) above(set paths.Set, top string) {
+	dir := filepath.Dir(set.Known())
+	if !set.Exact() {
+		dir = filepath.Clean(set.Known())
+	}
+	for ; len(dir) > len(top) && paths.Inside(top, dir); dir = filepath.Dir(dir) {
+		r.Paths = append(r.Paths, changes.Reach{Paths: paths.Exactly(dir)})
 	}
 }
 
