@@ -233,16 +233,22 @@ func (o *policyOptions) named() (policy.Named, error) {
 }
 
 func read(name string) ([]byte, error) {
-	r, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, maxPolicy+1))
-	if err == nil && len(data) > maxPolicy {
+	data, whole, err := readAtMost(name, maxPolicy)
+	if err == nil && !whole {
 		err = fmt.Errorf("more than %d bytes", maxPolicy)
 	}
 	return data, err
+}
+
+// readAtMost reads a file, and not much more of it than most bytes; whole tells whether that is all.
+func readAtMost(name string, most int64) (data []byte, whole bool, err error) {
+	r, err := os.Open(name)
+	if err != nil {
+		return nil, false, err
+	}
+	defer r.Close()
+	data, err = io.ReadAll(io.LimitReader(r, most+1))
+	return data, int64(len(data)) <= most, err
 }
 
 // announce names the policies that were found, where no file was named.

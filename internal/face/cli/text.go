@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -170,9 +169,18 @@ func (s *IO) width() int {
 // yes asks a question and tells whether the answer is yes.
 func (s *IO) yes(question string) bool {
 	fmt.Fprintf(s.Out, "%s [y/N] ", question)
+	return isYes(s.word())
+}
+
+func isYes(word string) bool { return word == "y" || word == "yes" }
+
+// word reads the one word of a line, in small letters; "" for any other line.
+func (s *IO) word() string {
 	var word string
-	_, err := fmt.Fscanln(s.In, &word) // and not a byte more
-	return err == nil && slices.Contains([]string{"y", "yes"}, strings.ToLower(word))
+	if _, err := fmt.Fscanln(s.In, &word); err != nil { // and not a byte more
+		return ""
+	}
+	return strings.ToLower(word)
 }
 
 // confirm asks whether the change that was shown may be written.

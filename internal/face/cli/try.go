@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -230,38 +228,34 @@ func smallText(name string, none bool) (string, bool) {
 // answers returns which changes are to be applied.
 func (o *tryOptions) answers(list []*confine.Change) []bool {
 	keep := make([]bool, len(list))
-	may, asks := 0, 0
+	var may []int // that can be applied
+	asks := 0
 	for i, c := range list {
-		t := &o.list[i]
 		if c.Outcome != confine.Committed || !o.inside(c.Path) {
 			continue
 		}
-		may++
-		if t.Verdict == "ask" {
+		may = append(may, i)
+		if o.list[i].Verdict == "ask" {
 			asks++
 		}
-		keep[i] = o.Apply && t.Verdict == "allow"
+		keep[i] = o.Apply && o.list[i].Verdict == "allow"
 	}
-	if o.Apply || may == 0 || !o.IO.InTTY || o.jsonFlag {
+	if o.Apply || len(may) == 0 || !o.IO.InTTY || o.jsonFlag {
 		return keep
 	}
 	if who, err := o.person(o.run.Bounds.Root); err != nil || who == nil {
 		return keep // an agent's terminal
 	}
-	lines := bufio.NewReader(o.IO.In)
-	fmt.Fprintf(o.IO.Err, "Apply %s (the policy asks about %d)? [a]ll, [s]ome, [N]one: ", plural(may, "change"), asks)
-	switch answer(lines) {
+	fmt.Fprintf(o.IO.Err, "Apply %s (the policy asks about %d)? [a]ll, [s]ome, [N]one: ", plural(len(may), "change"), asks)
+	switch o.IO.word() {
 	case "a", "all":
-		for i, c := range list {
-			keep[i] = c.Outcome == confine.Committed && o.inside(c.Path)
+		for _, i := range may {
+			keep[i] = true
 		}
 	case "s", "some":
-		for i, c := range list {
-			if c.Outcome == confine.Committed && o.inside(c.Path) {
-				fmt.Fprintf(o.IO.Err, "%s, %s? [y/N] ", visible(o.short(c.Path)), c.Kind)
-				said := answer(lines)
-				keep[i] = said == "y" || said == "yes"
-			}
+		for _, i := range may {
+			fmt.Fprintf(o.IO.Err, "%s, %s? [y/N] ", visible(o.short(list[i].Path)), list[i].Kind)
+			keep[i] = isYes(o.IO.word())
 		}
 	}
 	return keep
@@ -269,13 +263,4 @@ func (o *tryOptions) answers(list []*confine.Change) []bool {
 
 func (o *tryOptions) inside(path string) bool {
 	return len(o.Only) == 0 || slices.ContainsFunc(o.Only, func(top string) bool { return paths.Inside(top, path) })
-}
-
-// answer reads a word of a person; none at the end.
-func answer(r *bufio.Reader) string {
-	line, err := r.ReadString('\n')
-	if err != nil && err != io.EOF {
-		return ""
-	}
-	return strings.ToLower(strings.TrimSpace(line))
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -168,20 +167,15 @@ func checkSum(dir, name string, sums map[string]string) string {
 	if _, err := io.Copy(h, r); err != nil {
 		return err.Error()
 	}
-	if !slices.Equal([]byte(hex.EncodeToString(h.Sum(nil))), []byte(want)) {
+	if hex.EncodeToString(h.Sum(nil)) != want {
 		return name + " is not the file that was signed"
 	}
 	return ""
 }
 
 func readBounded(name string) ([]byte, error) {
-	r, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, maxSums+1))
-	if err == nil && len(data) > maxSums {
+	data, whole, err := readAtMost(name, maxSums)
+	if err == nil && !whole {
 		err = fmt.Errorf("%s is too large", name)
 	}
 	return data, err
