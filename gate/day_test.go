@@ -31,16 +31,20 @@ var dayFiles = []string{
 	"home/.ssh/id_ed25519", "home/bin/make",
 }
 
-// dayYard makes the project and the home. They lie beside the tests: in the temporary directory everything is free.
+// dayYard makes the project and the home in the user's cache directory. In the temporary directory everything is free,
+// and beside the tests those that look at every file of the module would find them.
 func dayYard(t *testing.T) string {
 	t.Helper()
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
+	cache, err := os.UserCacheDir()
+	if err == nil {
+		err = os.MkdirAll(cache, 0o700)
 	}
-	top, err := os.MkdirTemp(here, "day-")
 	if err != nil {
-		t.Skipf("nothing can be written beside the tests: %v", err)
+		t.Skipf("there is no directory for the day's project: %v", err)
+	}
+	top, err := os.MkdirTemp(cache, "obstat-day-")
+	if err != nil {
+		t.Skipf("the day's project cannot be made: %v", err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(top) })
 	for _, temp := range []string{"/tmp/", "/var/tmp/", "/private/"} {
