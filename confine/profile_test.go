@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -120,5 +121,17 @@ func TestEnviron(t *testing.T) {
 	got := strings.Join(e.environ([]string{"PATH=/x", "LC_ALL=C", "TOKEN=s", "LCX=1", "CI=0"}), " ")
 	if got != "CI=1 LC_ALL=C PATH=/bin" {
 		t.Error(got)
+	}
+}
+
+// A sentence about a thousand hidden names of one directory counts them; the others are listed.
+func TestSentenceCountsManyNames(t *testing.T) {
+	p := Profile{Hidden: []string{"/home/u/.ssh", "/home/u/.aws"}}
+	for i := range 1000 {
+		p.Hidden = append(p.Hidden, "/tmp/key-"+strconv.Itoa(i))
+	}
+	want := "Does not see /home/u/.aws, /home/u/.ssh, 1000 names in /tmp (key-0, key-1, key-10, …).\n"
+	if got := p.String(); !strings.Contains(got, want) {
+		t.Errorf("%s\nlacks %s", got, want)
 	}
 }

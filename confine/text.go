@@ -3,6 +3,7 @@ package confine
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,8 +31,8 @@ func (p Profile) String() string {
 	say("May delete in", p.Delete)
 	say("May run programs from", p.Execute)
 	b.WriteString(p.Workspace.sentence())
-	say("Does not see", p.Hidden)
-	say("May not change", p.ReadOnly)
+	say("Does not see", few(p.Hidden))
+	say("May not change", few(p.ReadOnly))
 	b.WriteString(p.Network.sentences())
 	say("May connect to the sockets", p.Sockets)
 	if len(p.Env.Keep) == 0 && len(p.Env.Set) == 0 {
@@ -47,6 +48,30 @@ func (p Profile) String() string {
 		fmt.Fprintf(&b, "Not enforced: %s.\n", g)
 	}
 	return b.String()
+}
+
+// manyNames is how many names of one directory a sentence lists at most.
+const manyNames = 12
+
+// few counts the names of a directory that has many: `840 names in /tmp (a.key, b.key, c.key, …)`. The Profile itself
+// has them all.
+func few(names []string) (out []string) {
+	in := map[string][]string{}
+	for _, name := range names {
+		dir := path.Dir(name)
+		in[dir] = append(in[dir], path.Base(name))
+	}
+	for _, name := range names {
+		dir := path.Dir(name)
+		switch list := in[dir]; {
+		case len(list) > manyNames:
+			out = append(out, fmt.Sprintf("%d names in %s (%s, …)", len(list), dir, strings.Join(list[:3], ", ")))
+			in[dir] = nil
+		case list != nil:
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 func (w Workspace) sentence() string {

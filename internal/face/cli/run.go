@@ -214,25 +214,28 @@ type boundsJSON struct {
 func (o *runOptions) explain(b *confined.Bounds) error {
 	out := boundsJSON{1, b.Profile.Digest(), *b}
 	return o.show(out, func(s *screen) {
-		s.printf("%s", visibleLines(b.Profile.String()))
+		for line := range strings.Lines(b.Profile.String()) {
+			s.sentence(strings.TrimSuffix(line, "\n"))
+		}
 		for _, f := range b.Registries {
-			s.printf("The registry %s:%d is named by %s.\n", visible(f.Host), f.Port, visible(f.From))
+			s.sentence(fmt.Sprintf("The registry %s:%d is named by %s.", f.Host, f.Port, f.From))
 		}
 		for _, gap := range confine.Gaps(b.Profile) {
-			s.printf("Not enforced: %s.\n", visible(gap.String()))
+			s.sentence("Not enforced: " + gap.String() + ".")
 		}
 		if b.Stays {
-			s.printf("It may stay in the background.\n")
+			s.sentence("It may stay in the background.")
 		}
 	})
 }
 
-func visibleLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = visible(lines[i])
+// sentence writes a line; on a terminal its rest stands indented below it, and elsewhere it stays one line, for grep.
+func (s *screen) sentence(text string) {
+	lines := []string{visible(text)}
+	if s.io.OutTTY {
+		lines = wrap(lines[0], s.width-2)
 	}
-	return strings.Join(lines, "\n")
+	s.printf("%s\n", strings.Join(lines, "\n  "))
 }
 
 // spend runs the command of a ticket.
