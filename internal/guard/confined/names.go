@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,7 +43,7 @@ type dirNames struct {
 	Dirs    []string `json:"d,omitempty"`
 	Refused []string `json:"r,omitempty"`
 	All     bool     `json:"a,omitempty"` // every name in it was refused
-	// Files are the others, in a directory that changes all the time.
+	// Files are the others, in a directory that changes all the time: these and Dirs are not asked about again.
 	Files []string `json:"f,omitempty"`
 }
 
@@ -155,7 +156,9 @@ func (w *nameWalk) visit(dir string, depth int) error {
 	d, ok := w.old[rel]
 	if !ok || d.Time != now || now == 0 {
 		w.missed = true
-		if d, err = w.read(dir, d); err != nil {
+		if d, err = w.read(dir, d); errors.Is(err, errTooMany) {
+			return err
+		} else if err != nil {
 			return nil // nor does this
 		}
 		if d.Time = now; time.Since(time.Unix(0, now)) < time.Second {
@@ -163,9 +166,6 @@ func (w *nameWalk) visit(dir string, depth int) error {
 		}
 	}
 	w.now[rel] = d
-	if w.asked > w.most {
-		return errTooMany
-	}
 	if d.All && dir != w.root {
 		w.found = append(w.found, dir)
 		return nil
@@ -194,20 +194,27 @@ func (w *nameWalk) read(dir string, was dirNames) (out dirNames, err error) {
 	if err != nil {
 		return out, err
 	}
-	known := map[string]bool{}
-	for _, name := range was.Files {
-		known[name] = true
+	known := map[string]fs.FileMode{} // a link is never known: it might lead elsewhere by now
+	if w.busy {
+		for _, name := range was.Files {
+			known[name] = 0
+		}
+		for _, name := range was.Dirs {
+			known[name] = fs.ModeDir
+		}
 	}
 	for _, e := range entries {
-		at := filepath.Join(dir, e.Name())
-		if w.busy && e.Type().IsRegular() && known[e.Name()] { // a link might lead elsewhere by now
-			out.Files = append(out.Files, e.Name())
-			continue
+		if kind, ok := known[e.Name()]; !ok || kind != e.Type() {
+			if w.asked >= w.most {
+				return out, errTooMany
+			}
+			w.asked++
+			if w.match(filepath.Join(dir, e.Name()), e.IsDir()) {
+				out.Refused = append(out.Refused, e.Name())
+				continue
+			}
 		}
-		w.asked++
 		switch {
-		case w.match(at, e.IsDir()):
-			out.Refused = append(out.Refused, e.Name())
 		case e.IsDir():
 			out.Dirs = append(out.Dirs, e.Name())
 		case w.busy && e.Type().IsRegular():
