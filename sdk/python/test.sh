@@ -27,8 +27,8 @@ env() {
 	echo "$dir/bin"
 }
 
-# originals runs the tests of adk-fluent and AgentScope with obstat in their place, and CALLS calls beside the
-# original programs. The tests are fetched once; where that fails, it says so. AgentScope's are in its repository alone.
+# originals runs the tests of adk-fluent, AgentScope and openJiuwen with obstat in their place, and CALLS calls beside the
+# original programs. The tests are fetched once; where that fails, it says so. Two have them in their repositories alone.
 originals() {
 	calls=${CALLS:-2000}
 	echo "sdk/python: adk-fluent's own tests"
@@ -54,7 +54,11 @@ originals() {
 		"$(env $name)/python" -m theirs.beside agentscope "$calls"
 		"$(env $name)/python" -W ignore -m suite.documents agentscope
 	done
-	echo "sdk/python: openJiuwen's engine beside obstat's"
+	echo "sdk/python: openJiuwen's own tests, and its engine beside obstat's"
+	theirs=$cache/theirs-openjiuwen-0.1.16
+	[ -d "$theirs/tests" ] || git clone --quiet --depth 1 --branch v0.1.16 https://github.com/openJiuwen-ai/agent-core "$theirs" ||
+		echo "skipped, for openJiuwen's repository cannot be had: put its tests of v0.1.16 into $theirs/tests"
+	[ ! -d "$theirs/tests" ] || "$(env jiuwenswarm)/python" -m theirs jiuwenswarm "$theirs"
 	"$(env jiuwenswarm)/python" -m theirs.beside jiuwenswarm "$calls" >"$cache/jiuwenswarm.log" 2>&1 || {
 		tail -5 "$cache/jiuwenswarm.log" # before that it logs what it does
 		return 1

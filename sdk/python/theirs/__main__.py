@@ -14,6 +14,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 FILES = {
     "agentscope": "permission_engine_test.py permission_mode_test.py hitl_user_confirmation_test.py hitl_external_execution_test.py",
+    "jiuwenswarm": " ".join(
+        f"tests/unit_tests/harness/security/test_{name}.py" for name in ("external_directory_trusted_dirs", "patterns", "permission_merge_after_auto_confirm")
+    ),
     "adk_fluent": "tests/manual/test_permissions_modules.py tests/test_hitl_approval.py tests/manual/test_tool_confirmation.py",
 }
 

