@@ -137,10 +137,11 @@ pictures:
 examples:
 	@sh examples/run.sh
 
-# The short version of both is part of make test.
+# The short version of each is part of make test.
 crash:
 	OBSTAT_KILLS=$(KILLS) $(GO) test -count=1 -timeout 30m -run TestKilledWriters ./internal/keep/sqlite
 	$(GO) test -count=1 -timeout 30m ./internal/face/hookcrash -args -long -kills $(KILLS)
+	$(GO) test -count=1 -timeout 30m -v ./internal/keep/changes -run TestKilledAtCalls -args -every-call
 
 lint:
 	@out=$$(gofmt -l $$(git ls-files '*.go' | grep -v /testdata/)); \

@@ -105,6 +105,12 @@ type step struct {
 
 const journalName = "journal.json"
 
+// Begun tells whether a run with this State has changes that have begun to count, and not ended.
+func Begun(state string) bool {
+	names, _ := filepath.Glob(filepath.Join(state, layersPrefix+"*", journalName)) // the pattern is sound
+	return len(names) > 0
+}
+
 // commit brings the accepted changes into the workspace. Outcomes change where one turns out
 // to be in conflict after all.
 func (l *layers) commit(changes []Change, stopAfter int) error {

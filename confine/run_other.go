@@ -21,6 +21,9 @@ func probe(context.Context, simulation) Report {
 // Recover has nothing to finish on this system.
 func Recover(string) ([]Change, error) { return nil, ErrUnsupported }
 
+// Begun tells that no run has begun.
+func Begun(string) bool { return false }
+
 // Left lists nothing on this system.
 func Left(string) ([]Kept, error) { return nil, ErrUnsupported }
 

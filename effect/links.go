@@ -66,6 +66,9 @@ func (c *call) linksTo(ops []int) {
 			to.Text = c.a.resolve(c.f.dir, &to).Abs
 		}
 		l.To[p] = to.Text
+		if dir := (paths.Resolver{FS: l}).Literal(path.Dir(p)).Real; dir != "" { // `ln -s a ld/new`, ld a link itself
+			l.To[path.Join(dir, path.Base(p))] = to.Text
+		}
 	}
 	c.a.opts.FS = l
 }

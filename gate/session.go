@@ -122,7 +122,7 @@ func (g *Gate) circumstances(c *obstat.Call, f *policy.InForce, world *obstat.Re
 		}
 		return marks
 	}, Ends: func() string { return g.ends(c, world.Analysis(c)) }}
-	if keep := g.opts.Undo; keep != nil {
+	if keep := g.opts.Undo; keep != nil && !f.Undo().Off {
 		machine.Reversible = func() bool { return keep.Reversible(world.Analysis(c)) }
 	}
 	for at := range obstat.Circumstances() {

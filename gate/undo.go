@@ -1,7 +1,10 @@
 package gate
 
 import (
+	"context"
+
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/effect"
 )
 
@@ -10,7 +13,7 @@ type Undoer interface {
 	// Reversible tells whether everything that a call does could be taken back, as far as that is known before.
 	Reversible(a *effect.Analysis) bool
 	// Keep keeps everything that an allowed call is known to change; all tells whether that is all it changes.
-	Keep(c *obstat.Call, d *obstat.Decision, a *effect.Analysis) (all bool, err error)
+	Keep(c *obstat.Call, d *obstat.Decision, a *effect.Analysis, limits native.Undo) (all bool, err error)
 }
 
 // keep keeps what an allowed call changes, before it is told that it may run. Where that cannot be done, it asks: a
@@ -21,7 +24,14 @@ func (p *passage) keep(d obstat.Decision) obstat.Decision {
 		return d
 	}
 	p.kept = true
-	all, err := keeper.Keep(p.call, &d, p.j.world.Analysis(p.call))
+	limits := p.j.undo()
+	if kept := native.KeptBy(d.Rule); kept > 0 {
+		limits.Keep = kept
+	}
+	if limits.Off {
+		return d
+	}
+	all, err := keeper.Keep(p.call, &d, p.j.world.Analysis(p.call), limits)
 	why := ""
 	switch {
 	case err != nil:
@@ -33,4 +43,19 @@ func (p *passage) keep(d obstat.Decision) obstat.Decision {
 	}
 	return obstat.Decision{Verdict: obstat.Ask, By: obstat.By{Kind: obstat.ByGuard}, Stage: "undo", Tool: d.Tool,
 		Mode: d.Mode, Note: why}
+}
+
+// undo returns how much the policies in force want to be kept: of a line of agents, as much as the first of them says.
+func (j *judged) undo() native.Undo {
+	var out native.Undo
+	for _, f := range j.line {
+		out = out.Or(f.Undo())
+	}
+	return out
+}
+
+// Undo returns how much of the files that a call changes is kept, by the policies in force for it.
+func (g *Gate) Undo(ctx context.Context, call *obstat.Call) native.Undo {
+	c := *call
+	return g.judge(ctx, &c, g.world(), "").undo()
 }

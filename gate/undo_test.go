@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -20,12 +21,14 @@ type undoer struct {
 	reversible, all bool
 	err             error
 	kept            int
+	limits          native.Undo
 }
 
 func (u *undoer) Reversible(*effect.Analysis) bool { return u.reversible }
 
-func (u *undoer) Keep(*obstat.Call, *obstat.Decision, *effect.Analysis) (bool, error) {
+func (u *undoer) Keep(_ *obstat.Call, _ *obstat.Decision, _ *effect.Analysis, limits native.Undo) (bool, error) {
 	u.kept++
+	u.limits = limits
 	return u.all, u.err
 }
 
@@ -101,6 +104,42 @@ deny:
 		}
 		if c.u != nil && c.u.kept != c.kept {
 			t.Errorf("%s %+v: kept %d times, want %d", c.command, c.u, c.u.kept, c.kept)
+		}
+	}
+}
+
+// TestUndoLimits: the words of the policy come to where files are kept; with `undo: off` nothing is, and nothing is
+// reversible.
+func TestUndoLimits(t *testing.T) {
+	for text, want := range map[string]native.Undo{
+		"allow: [delete workspace]":                                                                      {},
+		"allow: ['delete workspace, keep 30d']":                                                          {Keep: 30 * 24 * time.Hour},
+		"undo: {keep: 1d, file: 1M}\nallow: [delete workspace]":                                          {Keep: 24 * time.Hour, File: 1 << 20},
+		"undo: {keep: 1d, file: 1M}\nallow: ['delete workspace, keep 2d']":                               {Keep: 48 * time.Hour, File: 1 << 20},
+		"undo: off\nallow: [delete workspace]":                                                           {Off: true},
+		"undo: off\nask: [delete anything]\nallow: [{rule: delete workspace, when: {reversible: true}}]": {Files: 1},
+	} {
+		l, err := dialect.Load(native.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: "obstat.yaml", Data: []byte("version: 1\n" + text)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := &undoer{reversible: true, all: true}
+		g, err := gate.Open(context.Background(), gate.Options{Policy: gate.Fixed{Loaded: l}, Store: new(memory.Store), NoStart: true,
+			Undo: u, World: &obstat.Snapshot{Dirs: []string{"/", "/p"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"rm a"}`), Dir: "/p"}
+		res, err := g.Authorize(context.Background(), call, &gate.Terms{Ask: gate.Leave})
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case want.Files == 1: // asks
+			if res.Verdict != obstat.Ask || u.kept != 0 {
+				t.Errorf("%s: %s, kept %d times", text, res.Verdict, u.kept)
+			}
+		case res.Verdict != obstat.Allow || want.Off != (u.kept == 0) || !want.Off && u.limits != want:
+			t.Errorf("%s: %s, kept %d times in %+v", text, res.Verdict, u.kept, u.limits)
 		}
 	}
 }

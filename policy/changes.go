@@ -100,8 +100,10 @@ func diff(name string, old, new *obstat.Program) (out []Change) {
 	for _, r := range before {
 		add(Removed, r.rule)
 	}
-	if c, differs := confineChange(name, old, new); differs {
-		out = append(out, c)
+	for _, text := range []func(*obstat.Program) string{confineText, undoText} {
+		if c, differs := wordChange(name, text, old, new); differs {
+			out = append(out, c)
+		}
 	}
 	if old == nil || new == nil {
 		if new != nil && new.Mode != "" && len(out) == 0 {

@@ -11,8 +11,7 @@ import (
 
 // aside tells whether p says only how commands are confined, and decides no call.
 func (p *Policy) aside() bool {
-	_, _, only := native.ConfineOf(p.Program)
-	return only
+	return native.Aside(p.Program)
 }
 
 // Confine returns which commands run confined by the policies in force, and in which limits. The
@@ -24,7 +23,7 @@ func (f *InForce) Confine() native.Confine {
 	var accepted []string       // places whose accepted word differs from the file's
 	onDisk := map[string]bool{} // places whose files say one
 	for _, p := range f.Policies {
-		c, said, _ := native.ConfineOf(p.Program)
+		c, said := native.ConfineOf(p.Program)
 		if said && p.OnDisk {
 			onDisk[p.Place] = true
 		} else if said && p.Accepted {
@@ -63,15 +62,46 @@ func both(a *native.Confine, b native.Confine) *native.Confine {
 	return &b
 }
 
-// confineChange tells how the word `confine:` differs between two Programs; nil is none.
-func confineChange(name string, old, new *obstat.Program) (Change, bool) {
-	var before, after string
-	for text, p := range map[*string]*obstat.Program{&before: old, &after: new} {
-		if p != nil {
-			if c, said, _ := native.ConfineOf(p); said {
-				*text = "confine: " + c.String()
-			}
+// Undo returns how much of the files that calls change is kept, by the policies that a person has accepted: one that
+// is new could shorten it no less than lengthen it. The user's word goes before a project's.
+func (f *InForce) Undo() native.Undo {
+	var own, here native.Undo
+	for _, p := range f.Policies {
+		u, said := native.UndoOf(p.Program)
+		switch {
+		case !said || !p.Accepted || p.Role == Inner:
+		case p.Place == "":
+			own = own.Or(u)
+		default:
+			u.Budget = 0 // of all projects
+			here = here.Or(u)
 		}
+	}
+	return own.Or(here)
+}
+
+func confineText(p *obstat.Program) string {
+	if c, said := native.ConfineOf(p); said {
+		return "confine: " + c.String()
+	}
+	return ""
+}
+
+func undoText(p *obstat.Program) string {
+	if u, said := native.UndoOf(p); said {
+		return "undo: " + u.String()
+	}
+	return ""
+}
+
+// wordChange tells how a word such as `confine:` differs between two Programs; nil is none.
+func wordChange(name string, text func(*obstat.Program) string, old, new *obstat.Program) (Change, bool) {
+	var before, after string
+	if old != nil {
+		before = text(old)
+	}
+	if new != nil {
+		after = text(new)
 	}
 	switch {
 	case before == after:

@@ -149,26 +149,35 @@ func least[T int64 | time.Duration](a, b T) T {
 }
 
 // ConfineOf returns the word `confine:` of a Program of this dialect; said is false where it says
-// nothing about it. only: the files hold nothing else, so that they decide no call.
-func ConfineOf(p *obstat.Program) (c Confine, said, only bool) {
+// nothing about it.
+func ConfineOf(p *obstat.Program) (c Confine, said bool) {
 	if p.View != viewName || !bytes.Contains(p.Params, []byte(`"confine"`)) {
-		return Confine{}, false, false // without reading them for every call
+		return Confine{}, false // without reading them for every call
 	}
 	var out params
 	if json.Unmarshal(p.Params, &out) != nil || out.Confine == nil {
-		return Confine{}, false, false
+		return Confine{}, false
 	}
-	return *out.Confine, true, out.Only
+	return *out.Confine, true
 }
 
-// OnlyConfines tells whether a file has nothing to say but how commands are confined. It then
-// counts beside any other policy, and decides no call.
+// Aside tells whether the files of a Program hold nothing but `confine:` and `undo:`, so that they decide no call.
+func Aside(p *obstat.Program) bool {
+	var out params
+	return p.View == viewName && bytes.Contains(p.Params, []byte(`"only"`)) &&
+		json.Unmarshal(p.Params, &out) == nil && out.Only
+}
+
+// OnlyConfines tells whether a file has nothing to say but how commands are confined, and how much of their changes
+// is kept. It then counts beside any other policy, and decides no call.
 func OnlyConfines(f *dialect.File) bool {
 	root, problems := textedit.YAML.Parse(f.Data)
-	if tree.Fatal(problems) || root.Get("confine") == nil {
+	if tree.Fatal(problems) || root.Get("confine") == nil && root.Get("undo") == nil {
 		return false
 	}
-	return !slices.ContainsFunc(root.Members, func(m tree.Member) bool { return m.Key != "version" && m.Key != "confine" })
+	return !slices.ContainsFunc(root.Members, func(m tree.Member) bool {
+		return !slices.Contains([]string{"version", "confine", "undo"}, m.Key)
+	})
 }
 
 var confineFields = []tree.Field{

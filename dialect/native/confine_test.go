@@ -32,7 +32,8 @@ func TestConfineWord(t *testing.T) {
 		case err != nil:
 			got = "error: " + err.Error()
 		default:
-			c, said, only := ConfineOf(l.Program)
+			c, said := ConfineOf(l.Program)
+			only := Aside(l.Program)
 			if got = c.String(); !said || !only {
 				t.Errorf("%s: said %v, only %v", text, said, only)
 			}
@@ -53,7 +54,7 @@ func TestServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, said, _ := ConfineOf(l.Program)
+	c, said := ConfineOf(l.Program)
 	if s := c.Servers["notes"]; !said || len(c.Servers) != 2 || s.Connect[0] != "api.example.org" || len(s.Env) != 2 {
 		t.Errorf("%+v", c)
 	}

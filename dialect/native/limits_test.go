@@ -60,7 +60,7 @@ func TestConfineOfLayers(t *testing.T) {
 			t.Errorf("%+v: %v", tt, err)
 			continue
 		}
-		if c, said, _ := ConfineOf(l.Program); !said || c.String() != tt.want {
+		if c, said := ConfineOf(l.Program); !said || c.String() != tt.want {
 			t.Errorf("%+v: %s", tt, c)
 		}
 	}

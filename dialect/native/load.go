@@ -48,6 +48,7 @@ type loader struct {
 	deny   bool // `otherwise: deny`: calls that no rule is about are denied, not asked about
 	// confine is the word of the user and the machine about confined runs, confineHere the project's.
 	confine, confineHere *Confine
+	undo                 *Undo
 }
 
 // maxRules bounds the rules of all files.
@@ -58,6 +59,7 @@ var fileFields = []tree.Field{
 	{Name: "otherwise", Kinds: []tree.Kind{tree.String}},
 	{Name: "server", Kinds: []tree.Kind{tree.String}},
 	{Name: "confine", Kinds: []tree.Kind{tree.String, tree.Object}},
+	{Name: "undo", Kinds: []tree.Kind{tree.String, tree.Object}},
 	{Name: "places", Kinds: []tree.Kind{tree.Object}},
 	{Name: "allow", Kinds: []tree.Kind{tree.Array, tree.Null}},
 	{Name: "ask", Kinds: []tree.Kind{tree.Array, tree.Null}},
@@ -100,6 +102,7 @@ var hints = [...][2]string{
 	{"otherwise", "write `otherwise: deny`, or leave it out: what no rule is about is asked about"},
 	{"server", "write `server: https://obstat.example.com:8470`, the server that this machine has joined"},
 	{"confine", confineHint},
+	{"undo", undoHint},
 	{"places", "write `places:` and below it names with lists: `generated: [dist/**]`"},
 	{"allow", "write `allow:` and rules below it, each behind a dash: `- read workspace`"},
 	{"ask", "write `ask:` and rules below it, each behind a dash: `- run git push`"},
@@ -157,6 +160,7 @@ func (l *loader) file(f *dialect.File) {
 	}
 	l.readServer(root.Get("server"))
 	l.readConfine(root.Get("confine"), f.Layer)
+	l.readUndo(root.Get("undo"), f.Layer)
 	l.readPlaces(root.Get("places"))
 	for _, m := range root.Members {
 		v := slices.Index(lists[:], m.Key)
@@ -178,7 +182,8 @@ func (l *loader) file(f *dialect.File) {
 type params struct {
 	Server  string   `json:"server,omitempty"`
 	Confine *Confine `json:"confine,omitempty"`
-	Only    bool     `json:"only,omitempty"` // the files hold nothing but `confine:`
+	Undo    *Undo    `json:"undo,omitempty"`
+	Only    bool     `json:"only,omitempty"` // the files hold nothing but `confine:` and `undo:`
 }
 
 // readServer reads which server hooks work with. Of several files the first, the machine's or
@@ -279,6 +284,7 @@ func (l *loader) rule(v obstat.Verdict, f *dialect.File, n *tree.Node) {
 	s, bad := parseSentence(r.node.Str)
 	if r.s = s; len(bad) == 0 {
 		r.targets, r.except, bad = l.resolve(s)
+		bad = append(bad, r.keepFits()...)
 	}
 	for _, b := range bad {
 		l.at(r, b)

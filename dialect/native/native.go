@@ -135,9 +135,9 @@ func (d Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 		return nil, l.r.Errs
 	}
 	p := l.program()
-	if c := l.confined(); l.server != "" || c != nil {
+	if c := l.confined(); l.server != "" || c != nil || l.undo != nil {
 		only := !slices.ContainsFunc(in.Files, func(f dialect.File) bool { return !OnlyConfines(&f) })
-		p.Params, _ = json.Marshal(params{l.server, c, only}) // plain texts and numbers
+		p.Params, _ = json.Marshal(params{l.server, c, l.undo, only}) // plain texts and numbers
 	}
 	l.checkExamples(p, d.Library())
 	if l.r.Errs.Fatal() != nil {

@@ -24,7 +24,10 @@ func Schema() ([]byte, error) {
 	words := jsonx.Object{{Key: "type", Value: "string"}, {Key: "pattern", Value: "^(code|always|off)$"}}
 	confine := jsonx.Object{{Key: "anyOf", Value: []any{words, object(confineFields, map[string]any{"run": words})}},
 		{Key: "description", Value: confineHint}}
+	undo := jsonx.Object{{Key: "anyOf", Value: []any{jsonx.Object{{Key: "const", Value: "off"}}, object(undoFields, nil)}},
+		{Key: "description", Value: undoHint}}
 	root := object(fileFields, map[string]any{
+		"undo":      undo,
 		"confine":   confine,
 		"version":   jsonx.Object{{Key: "const", Value: 1}},
 		"otherwise": jsonx.Object{{Key: "type", Value: "string"}, {Key: "pattern", Value: "^(ask|deny)$"}},

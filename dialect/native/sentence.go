@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/obstat/obstat/dialect"
 )
@@ -14,6 +15,8 @@ type sentence struct {
 	targets []phrase
 	except  []phrase
 	where   []predicate
+	keep    time.Duration // that changes are kept, zero where the rule does not say
+	keepAt  int           // byte of the sentence
 }
 
 // A phrase is one target as written: `outside workspace`, `git push`, `src/**`.
@@ -115,6 +118,8 @@ type parser struct {
 	pos    int
 	end    int // of the text
 	bad    []mistake
+	keep   time.Duration
+	keepAt int
 }
 
 // parseSentence reads a sentence and returns all its mistakes.
@@ -197,6 +202,10 @@ func (p *parser) sentence() *sentence {
 	if p.take("where") {
 		p.predicates(s)
 	}
+	if p.take(",") && !p.keeps() {
+		p.pos--
+	}
+	s.keep, s.keepAt = p.keep, p.keepAt
 	if !p.done() && len(p.bad) == 0 {
 		p.fail(p.peek().at, "targets are separated by commas; then come `except` and `where`", "%q is one word too many",
 			p.peek().text)
@@ -226,7 +235,7 @@ func (p *parser) phrases() (out []phrase) {
 			return out
 		}
 		out = append(out, ph)
-		if !p.take(",") {
+		if !p.take(",") || p.keeps() {
 			return out
 		}
 		if p.done() || p.is("except") || p.is("where") {

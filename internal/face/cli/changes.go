@@ -36,6 +36,18 @@ func newChanges(f *Factory) *cobra.Command {
 	return command("changes", some(0, 1), o, o.run)
 }
 
+// changeStore opens the store of changes. What a killed process had begun is ended before, and told.
+func (f *Factory) changeStore() (*changes.Store, error) {
+	told, err := undo.Settle(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range told {
+		fmt.Fprintf(f.IO.Err, "obstat: %s\n", text)
+	}
+	return undo.Store(os.Getenv)
+}
+
 // changesJSON is the output of obstat changes --json.
 type changesJSON struct {
 	V       int          `json:"v"`
@@ -60,7 +72,7 @@ type pathJSON struct {
 }
 
 func (o *changesOptions) run(_ context.Context, args []string) error {
-	s, err := undo.Store(os.Getenv)
+	s, err := o.changeStore()
 	if err != nil {
 		return err
 	}
@@ -237,7 +249,7 @@ func newUndo(f *Factory) *cobra.Command {
 }
 
 func (o *undoOptions) run(ctx context.Context, args []string) error {
-	s, err := undo.Store(os.Getenv)
+	s, err := o.changeStore()
 	if err != nil {
 		return err
 	}

@@ -310,7 +310,8 @@ func (o *runOptions) prepare(ctx context.Context, g *gate.Gate, call *obstat.Cal
 	r.Session = confined.SessionDir(r.State, confined.SessionOf(call))
 	r.Environ = os.Environ()
 	r.Stdin, r.Stdout, r.Stderr = o.IO.In, o.IO.Out, o.IO.Err
-	keep = &undo.Run{Getenv: o.Getenv, Call: call, Reason: "it ran confined", Root: r.Bounds.Root}
+	keep = &undo.Run{Getenv: o.Getenv, Call: call, Reason: "it ran confined", Root: r.Bounds.Root,
+		Limits: g.Undo(ctx, call)}
 	keep.Secret = func(path string) bool {
 		d := r.Ask(obstat.FaceRead, path)
 		return d.Verdict != obstat.Allow

@@ -16,6 +16,7 @@ import (
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/internal/guard/person"
+	"github.com/obstat/obstat/internal/guard/undo"
 	"github.com/obstat/obstat/internal/keep/sqlite"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/ledger"
@@ -56,6 +57,10 @@ type statusJSON struct {
 	Store   *storeJSON          `json:"store,omitempty"`
 	// Confined are the commands that run confined in the background.
 	Confined []confine.Kept `json:"confined,omitempty"`
+	// Undo is what a killed process had begun and was ended now, or why that cannot be ended; Keeps are the policy's
+	// own limits for undo.
+	Undo  string `json:"undo,omitempty"`
+	Keeps string `json:"keeps,omitempty"`
 }
 
 // inForceJSON is one policy in force.
@@ -93,6 +98,10 @@ func (o *statusOptions) run(ctx context.Context, _ []string) error {
 	out := statusJSON{V: 1, Agents: []agentJSON{}, InForce: []inForceJSON{}, Looked: []policy.Looked{},
 		New: []policy.Unaccepted{}, Confine: confine.Probe(ctx)}
 	code := ExitOK
+	told, err := undo.Settle(os.Getenv)
+	if out.Undo = strings.Join(told, "; "); err != nil {
+		out.Undo, code = err.Error(), ExitError
+	}
 	p, err := o.find(&o.Policy)
 	if err == nil {
 		out.fill(p)
@@ -120,6 +129,7 @@ func (st *statusJSON) fill(p *loaded) {
 	in := p.inForce
 	confines := in.Confine()
 	st.Confines = confines.Code || confines.Always
+	st.Keeps = in.Undo().String()
 	if main := in.Main(); main != nil {
 		st.Policy, st.Dialect, st.Files = main.Loaded.Policy.Digest(), main.Dialect.Name(), main.Input.Names()
 	}
@@ -208,6 +218,11 @@ func (s *screen) status(f *Factory, st *statusJSON) {
 	s.news(st.New, maxNews)
 	f.problems(&s.b, st.Errors, s.io.OutTTY)
 	s.text("confine", confinement(st.Confine, st.Confines))
+	for _, text := range []string{st.Keeps, st.Undo} {
+		if text != "" {
+			s.text("undo", text)
+		}
+	}
 	s.kept(st.Confined)
 	switch j := st.Store; {
 	case j.Error != "":

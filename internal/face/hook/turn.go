@@ -190,7 +190,7 @@ func (t *turn) options(ctx context.Context, cancel func(), wd string) (gate.Opti
 		o.Programs = []string{t.Exe}
 	}
 	o.Confine = t.confining(wd)
-	o.Undo = &undo.Keeper{Getenv: t.Getenv}
+	o.Undo = &undo.Keeper{Getenv: t.Getenv, Say: func(text string) { fmt.Fprintf(t.Err, "obstat: %s\n", text) }}
 	if t.db != "" {
 		o.Sessions = gate.SessionDir(statedir.Sessions(filepath.Dir(t.db)))
 	}

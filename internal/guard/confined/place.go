@@ -10,6 +10,7 @@ import (
 	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -232,7 +233,7 @@ func (m *maker) workspace() error {
 	}
 	p.Read, p.Execute = append(p.Read, m.root), append(p.Execute, m.root)
 	m.out.Stays, m.out.Moves = m.stays(), slices.ContainsFunc(m.Analysis.Commands, moves)
-	p.Workspace = confine.Workspace{Root: m.root, Mode: confine.Overlay, State: filepath.Join(m.State, "layers")}
+	p.Workspace = confine.Workspace{Root: m.root, Mode: confine.Overlay, State: statedir.Layers(m.State)}
 	if m.out.Stays || m.Server != nil || !m.Machine.Overlay || m.Machine.Level != confine.LevelFull {
 		p.Workspace = confine.Workspace{Root: m.work, Mode: confine.Through}
 	} else if err := confine.Layered(m.root); err != nil {

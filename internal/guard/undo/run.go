@@ -7,6 +7,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/confine"
+	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/internal/keep/changes"
 	"github.com/obstat/obstat/paths"
 )
@@ -20,6 +21,7 @@ type Run struct {
 	Root   string // of the workspace
 	// Secret tells whether contents of a path are a secret, which are kept for a shorter time.
 	Secret func(path string) bool
+	Limits native.Undo
 	Err    error // why nothing was kept
 
 	store *changes.Store
@@ -28,10 +30,10 @@ type Run struct {
 // Before keeps the paths that will be changed.
 func (r *Run) Before(list []confine.Change) {
 	reach, gaps, secret := r.reach(list)
-	if len(reach) == 0 && len(gaps) == 0 {
+	if r.Limits.Off || len(reach) == 0 && len(gaps) == 0 {
 		return
 	}
-	if r.store, r.Err = Store(r.Getenv); r.Err == nil {
+	if r.store, r.Err = open(r.Getenv, r.Limits); r.Err == nil {
 		_, r.Err = r.store.Save(of(r.Call, r.Reason), reach, secret, gaps...)
 	}
 }

@@ -9,21 +9,35 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/internal/keep/changes"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/paths"
 )
 
-// Store opens the changes that are kept in obstat's state.
+// Store opens the changes that are kept in obstat's state, without those that are too old.
 func Store(getenv func(string) string) (*changes.Store, error) {
+	s, err := open(getenv, native.Undo{})
+	if err != nil {
+		return nil, err
+	}
+	return s, s.SweepOld()
+}
+
+// open opens the changes for one that keeps more, in the limits of a policy.
+func open(getenv func(string) string, u native.Undo) (*changes.Store, error) {
 	dir, err := statedir.Dir(getenv)
 	if err != nil {
 		return nil, err
 	}
-	return changes.Open(statedir.Changes(dir), changes.Limits{})
+	return changes.Open(statedir.Changes(dir), changes.Limits{File: u.File, Call: u.Call, Files: u.Files,
+		Total: u.Budget, Age: u.Keep})
 }
 
 // A Reach is everything that a call is known to change.
@@ -118,6 +132,9 @@ func (r *Reach) files(a *effect.Analysis, e *effect.Effect) {
 			return
 		}
 	}
+	if e.Command >= 0 {
+		r.named(&a.Commands[e.Command])
+	}
 	named := false
 	for _, set := range []paths.Set{e.Target(), e.RealTarget()} {
 		if set.IsZero() {
@@ -132,12 +149,32 @@ func (r *Reach) files(a *effect.Analysis, e *effect.Effect) {
 		if e.Kind == effect.Delete && e.Command >= 0 {
 			r.above(set, a.Commands[e.Command].Dir)
 		}
-		if e.Command >= 0 && set.Exact() && makesBackup(&a.Commands[e.Command]) {
+		if e.Command >= 0 && set.Exact() && makesLonger(&a.Commands[e.Command]) {
 			r.Paths = append(r.Paths, changes.Reach{Paths: paths.Set{Text: set.Text + string(paths.AnyName)}})
 		}
 	}
 	if !named {
 		r.gap("it changes files that are not named: " + e.Detail)
+	}
+}
+
+// named adds the links that a command names, and patterns as they stand: `find ld -name '*' -delete` removes the
+// link ld itself, while its effect is told as one below the directory that ld leads to, and `mv a x[y]` makes a file
+// of that name where no other matches.
+func (r *Reach) named(c *effect.Command) {
+	for i := range c.Words {
+		name := c.Words[i].Text
+		if name == "" || strings.HasPrefix(name, "-") {
+			continue
+		}
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(c.Dir, name)
+		}
+		name = filepath.Clean(name)
+		info, err := os.Lstat(name)
+		if err == nil && info.Mode()&os.ModeSymlink != 0 || strings.ContainsAny(name, "*?[") {
+			r.Paths = append(r.Paths, changes.Reach{Paths: paths.Exactly(name)})
+		}
 	}
 }
 
@@ -153,31 +190,29 @@ func (r *Reach) above(set paths.Set, top string) {
 	}
 }
 
-// makesBackup tells whether a command may keep a file's old contents under a longer name beside it: `sed -i.bak`,
-// `cp --backup`, `mv -b`.
-func makesBackup(c *effect.Command) bool {
+// longerNames are words of commands that make names longer than those that they are given.
+var longerNames = kb.Table("!longer-names")
+
+// makesLonger tells whether a command may make a file with a longer name beside one that it is given: `sed -i.bak a`,
+// `cp --backup a b`, `zip x a` makes x.zip.
+func makesLonger(c *effect.Command) bool {
 	for i := range c.Words {
-		w := c.Words[i].Text
-		for _, flag := range []string{"--backup", "--suffix", "--in-place=", "-b", "-S"} {
-			if strings.HasPrefix(w, flag) {
-				return true
-			}
-		}
-		if strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.Contains(w, "i") {
-			return true // `-i.bak`, `-ni.bak`
+		if longerNames().Has(c.Words[i].Text) {
+			return true
 		}
 	}
 	return false
 }
 
 // whole adds everything below a path that does not exist, which may become a directory, and below a directory that
-// is deleted: `mv src lib` is on two directories with all their files.
+// is deleted, or that files of any name are put in: `mv src lib` is on two directories with all their files.
 func whole(set paths.Set, e *effect.Effect) paths.Set {
 	if !set.Exact() {
 		return set
 	}
 	info, err := os.Lstat(set.Text)
-	if os.IsNotExist(err) || err == nil && info.IsDir() && e.Kind == effect.Delete {
+	all := e.Kind == effect.Delete || e.Tags.Has(effect.Into)
+	if os.IsNotExist(err) || err == nil && info.IsDir() && all {
 		return paths.Under(set.Text)
 	}
 	return set
@@ -187,18 +222,58 @@ func whole(set paths.Set, e *effect.Effect) paths.Set {
 // something, and not before.
 type Keeper struct {
 	Getenv func(string) string
+	// Say tells a person that something of a killed process was ended first; nil tells nobody.
+	Say func(text string)
+
+	mu   sync.Mutex
+	last looked
+}
+
+// looked is what a call changes, as the policy was told a moment ago.
+type looked struct {
+	of    *effect.Analysis
+	reach *Reach
+	at    time.Time
 }
 
 // Reversible tells whether everything that a call does could be taken back.
-func (k *Keeper) Reversible(a *effect.Analysis) bool { return Of(a).Certain() }
+func (k *Keeper) Reversible(a *effect.Analysis) bool {
+	r := Of(a)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.last = looked{a, r, time.Now()}
+	return r.Certain()
+}
+
+// reach returns what a call changes, looking at the files once for a decision and keeping what it allows. After a
+// question, which takes a person some time, it looks again.
+func (k *Keeper) reach(a *effect.Analysis) *Reach {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	last := k.last
+	if k.last = (looked{}); last.of == a && time.Since(last.at) < 100*time.Millisecond {
+		return last.reach
+	}
+	return Of(a)
+}
 
 // Keep keeps what a call changes.
-func (k *Keeper) Keep(c *obstat.Call, d *obstat.Decision, a *effect.Analysis) (all bool, err error) {
-	r := Of(a)
+func (k *Keeper) Keep(c *obstat.Call, d *obstat.Decision, a *effect.Analysis, limits native.Undo) (
+	all bool, err error) {
+	told, err := Settle(k.Getenv)
+	if err != nil {
+		return false, err
+	}
+	for _, text := range told {
+		if k.Say != nil {
+			k.Say(text)
+		}
+	}
+	r := k.reach(a)
 	if len(r.Paths) == 0 {
 		return r.Certain(), nil
 	}
-	s, err := Store(k.Getenv)
+	s, err := open(k.Getenv, limits)
 	if err != nil {
 		return false, err
 	}

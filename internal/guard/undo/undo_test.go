@@ -76,7 +76,7 @@ func template(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := run(t, dir, `set -e; git init -q -b main; printf a >a; printf b >b; mkdir -p src/deep empty build
-		printf m >src/m.go; printf d >src/deep/d; ln -s a l; printf '/build\n/*.log\n' >.gitignore; git add .; git commit -qm one
+		printf m >src/m.go; printf d >src/deep/d; ln -s a l; ln -s src ld; printf '/build\n/*.log\n' >.gitignore; git add .; git commit -qm one
 		git switch -qc other; printf o >other; printf changed >a; git add .; git commit -qm two; git switch -q main
 		printf mine >b; printf new >untracked; printf o >build/out; printf x >x.log; git stash -q; printf mine >a; printf new >>src/m.go
 		git branch third; git tag v1; printf 1 >t.o; printf 2 >u.o`); err != nil {
@@ -99,7 +99,8 @@ func TestTakenBack(t *testing.T) {
 		"git branch -D third", "git branch new", "git tag -d v1", "git checkout -- a", "git checkout .", "git restore a", "git reset --hard",
 		"git reset -q", "git clean -fd", "git clean -fdx", "git checkout -f other", "git switch --discard-changes other",
 		"git rm -f a", "git mv a moved", "git config user.x y", "git branch -m renamed",
-		"git stash && git switch other", "rm -rf .git",
+		"git stash && git switch other", "rm -rf .git", "find ld -name '*' -delete", "cd empty && find ../ld -delete",
+		"ln -f a b", "ln -b a b", "ln -sfn build ld/new\ncat > ld/new < a", "ln -s ../a ld/y; echo z > ld/y", "mv a sshlin[k]", "sed -n -i.old s/m/z/p a",
 	} {
 		t.Run(text, func(t *testing.T) {
 			dir := project(t, from)

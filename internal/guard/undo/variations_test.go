@@ -2,6 +2,7 @@ package undo
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,16 +23,47 @@ import (
 	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/keep/changes"
+	"github.com/obstat/obstat/internal/keep/statedir"
 )
 
 func TestMain(m *testing.M) {
 	confine.Main()
+	if id := os.Getenv("OBSTAT_UNDO_ID"); id != "" {
+		takesBack(os.Getenv("OBSTAT_UNDO_STATE"), id)
+		return
+	}
 	os.Exit(m.Run())
+}
+
+// undoProcess is this program as one that takes a change back.
+func undoProcess(state, id string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "OBSTAT_UNDO_ID="+id, "OBSTAT_UNDO_STATE="+state, "GOMAXPROCS=1")
+	return cmd
+}
+
+func takesBack(state, id string) {
+	s, err := changes.Open(statedir.Changes(state), changes.Limits{})
+	if err != nil {
+		panic(err)
+	}
+	c, err := s.Get(id)
+	if err != nil {
+		panic(err)
+	}
+	if p, err := s.Plan([]*changes.Change{c}); err != nil {
+		panic(err)
+	} else if _, err := p.Apply(changes.Of{}); err != nil {
+		panic(err)
+	}
 }
 
 var (
 	variations = flag.Int("variations", 30, "how many generated commands are run and taken back")
 	cases      = flag.String("cases", "", "files of recorded calls, whose commands are run and taken back as well")
+	skip       = flag.Int("skip", 0, "how many of these commands are left out")
+	most       = flag.Int("most", 1<<20, "how many of these commands are run")
+	seed       = flag.Uint64("seed", 1, "of the generated commands")
 )
 
 // grammar has the texts that commands are made of: `%f` is a file, and so on.
@@ -84,11 +117,13 @@ func TestVariations(t *testing.T) {
 	}
 	t.Setenv("HOME", t.TempDir())
 	from := template(t)
-	if err := run(t, from, `printf w >'with blank'; printf n >$'n\nl'; ln b hard; printf m >mode; chmod 640 mode; printf h >.hidden; ln -s src ld
-		tar cf pack.tar src; printf -- '--- a\n+++ a\n@@ -1 +1 @@\n-mine\n+yours\n' >p.diff`); err != nil {
+	if err := run(t, from, `printf w >'with blank'; printf n >$'n\nl'; ln b hard; printf m >mode; chmod 640 mode; printf h >.hidden
+		tar cf pack.tar src; printf '1\n2\n3\n' >a.txt; printf 2 >b.txt; mkdir sub
+		printf 1,b >n.csv; printf '#!/bin/sh\n' >evil; chmod 755 evil; cp evil src/x.sh; ln -s a.txt link; printf '{"a":[1]}' >a.json
+		printf -- '--- a\n+++ a\n@@ -1 +1 @@\n-mine\n+yours\n' >p.diff`); err != nil {
 		t.Fatal(err)
 	}
-	r := rand.New(rand.NewPCG(1, 2))
+	r := rand.New(rand.NewPCG(*seed, 2))
 	texts := harmful(t)
 	for range *variations {
 		texts = append(texts, generate(r))
@@ -103,11 +138,23 @@ func TestVariations(t *testing.T) {
 	}
 }
 
+// labProject is the project of recorded commands.
+const labProject = "/srv/lab/proj"
+
 // takeBack runs one command and takes it back, and says how that went.
 func takeBack(t *testing.T, from, text string) string {
+	in := func(dir string) *Reach {
+		text := strings.ReplaceAll(text, labProject, dir)
+		return Of(effect.AnalyzeCommand(text, &effect.Options{Dir: dir, FS: obstat.OS{}}))
+	}
+	if r := in(from); !r.Certain() { // before a copy is made for it
+		return "not called reversible"
+	} else if len(r.Paths) == 0 {
+		return "said to change nothing"
+	}
 	dir := project(t, from)
 	defer os.RemoveAll(dir)
-	text = strings.ReplaceAll(text, "/srv/lab/proj", dir)
+	text = strings.ReplaceAll(text, labProject, dir)
 	reach := Of(effect.AnalyzeCommand(text, &effect.Options{Dir: dir, FS: obstat.OS{}}))
 	if !reach.Certain() {
 		return "not called reversible"
@@ -172,9 +219,13 @@ func harmful(t *testing.T) (out []string) {
 			line, err := lines.ReadBytes('\n')
 			var row struct {
 				Call struct{ Input struct{ Command string } }
+				C    string // an observed command, with the paths that it wrote and deleted
+				W, D []string
 			}
-			if json.Unmarshal(line, &row) == nil && row.Call.Input.Command != "" {
-				out = append(out, row.Call.Input.Command)
+			if json.Unmarshal(line, &row) == nil && (row.C == "" || len(row.W)+len(row.D) > 0) {
+				if text := cmp.Or(row.C, row.Call.Input.Command); text != "" {
+					out = append(out, text)
+				}
 			}
 			if err == io.EOF {
 				break
@@ -184,5 +235,6 @@ func harmful(t *testing.T) (out []string) {
 		}
 	}
 	slices.Sort(out)
-	return slices.Compact(out)
+	out = slices.Compact(out)
+	return out[min(*skip, len(out)):min(*skip+*most, len(out))]
 }

@@ -104,6 +104,8 @@ var commands = []struct {
 	{`echo more >>sparse`, []string{"sparse"}},
 	{`rm sparse`, []string{"sparse"}},
 	{`echo other >hard`, []string{"hard", "d/c"}},
+	{`ln -f a b`, []string{"b"}},
+	{`ln -f a hard; echo other >hard`, []string{"a", "hard"}},
 	{`rm n*m; echo 1 >'new
 line'`, []string{"n*"}},
 	{`rm -f * || :`, []string{"*"}},
@@ -361,7 +363,7 @@ func TestStepsThatFail(t *testing.T) {
 // TestKilled: a process that is killed at any step of taking back leaves a journal by which the next one ends it.
 func TestKilled(t *testing.T) {
 	type killed struct{}
-	for at := 1; ; at++ {
+	for at := 1; ; at += 9 { // TestKilledAtCalls has more
 		s, dir := open(t), project(t)
 		before := hashOf(t, dir)
 		save(t, s, "c", dir, "/")

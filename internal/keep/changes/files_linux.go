@@ -26,6 +26,14 @@ func ownerOf(info fs.FileInfo) (uid, gid int) {
 	return int(st.Uid), int(st.Gid)
 }
 
+func inodeOf(info fs.FileInfo) uint64 {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return st.Ino
+}
+
 // Links returns how many names a file has.
 func Links(info fs.FileInfo) uint64 {
 	st, ok := info.Sys().(*syscall.Stat_t)

@@ -16,10 +16,9 @@ import (
 // A journal is taking back that has begun. It is written whole before its first step, and each step can be done
 // twice, so that a killed one is ended by doing all of them again.
 type journal struct {
-	Change string   `json:"change"` // that the steps make
-	Undoes []string `json:"undoes"`
-	Steps  []Step   `json:"steps"`
-	Back   bool     `json:"back,omitempty"` // a step failed: those that were done are taken back
+	Change *Change `json:"change"` // that the steps make, whose earlier states are kept already
+	Steps  []Step  `json:"steps"`
+	Back   bool    `json:"back,omitempty"` // a step failed: those that were done are taken back
 }
 
 func (s *Store) journalName() string { return filepath.Join(s.dir, "journal.json") }
@@ -32,20 +31,26 @@ func (s *Store) begin(j *journal) error {
 	return statedir.Replace(s.journalName(), b)
 }
 
-// Recover ends what a killed process had begun.
+// Begun tells whether taking back has begun and not ended: by a process that is at it, or that was killed.
+func Begun(dir string) bool {
+	_, err := os.Lstat((&Store{dir: dir}).journalName())
+	return err == nil
+}
+
+// Recover ends what a killed process had begun. It waits for one that is still at it.
 func (s *Store) Recover() error {
-	if _, err := os.Lstat(s.journalName()); errors.Is(err, fs.ErrNotExist) {
+	if !Begun(s.dir) {
 		return nil
 	}
 	release, err := s.lock(true)
 	if err != nil {
 		return err
 	}
-	defer release()
-	return s.recover()
+	release()
+	return nil
 }
 
-// recover is Recover for the one that has the lock.
+// recover ends what a killed process had begun, for the one that has the lock alone.
 func (s *Store) recover() error {
 	b, err := os.ReadFile(s.journalName())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,14 +59,33 @@ func (s *Store) recover() error {
 		return err
 	}
 	j := new(journal)
-	if err := json.Unmarshal(b, j); err != nil {
+	if err := json.Unmarshal(b, j); err != nil || j.Change == nil {
 		return fmt.Errorf("%s was changed and is not trusted; remove it to go on: %w", s.journalName(), err)
 	}
-	return s.run(j)
+	if err := s.run(j); err != nil && Begun(s.dir) { // else it was rolled back
+		return fmt.Errorf("taking back was killed, and cannot be ended: %w", err)
+	}
+	s.ended = j
+	return nil
+}
+
+// Told says which taking back of a killed process was ended when the store was opened, "" for none.
+func (s *Store) Told() string {
+	switch j := s.ended; {
+	case j == nil:
+		return ""
+	case j.Back:
+		return "taking changes back was killed before; the paths are as they were before it"
+	default:
+		return fmt.Sprintf("taking changes back was killed before, and is ended now: %d paths", len(j.Steps))
+	}
 }
 
 // run does the steps of a journal. Where one cannot be done, those before it are taken back, and the error says why.
 func (s *Store) run(j *journal) error {
+	if err := s.write(j.Change); err != nil {
+		return err
+	}
 	failed := error(nil)
 	if !j.Back {
 		if failed = s.walkSteps(j.Steps, j.temp()); failed != nil {
@@ -76,17 +100,17 @@ func (s *Store) run(j *journal) error {
 			return errors.Join(failed, fmt.Errorf("and what was done could not be taken back: %w", err))
 		}
 		s.step()
-		return errors.Join(failed, os.Remove(s.name(j.Change)), os.Remove(s.journalName()))
+		return errors.Join(failed, os.Remove(s.name(j.Change.ID)), os.Remove(s.journalName()))
 	}
 	return s.close(j)
 }
 
 // close notes that the changes are taken back, and ends the journal.
 func (s *Store) close(j *journal) error {
-	for _, id := range j.Undoes {
+	for _, id := range j.Change.Undoes {
 		s.step()
 		if c, err := s.Get(id); err == nil {
-			c.Undone = j.Change
+			c.Undone = j.Change.ID
 			if err := s.write(c); err != nil {
 				return err
 			}
@@ -94,12 +118,8 @@ func (s *Store) close(j *journal) error {
 			return err
 		}
 	}
-	c, err := s.Get(j.Change)
-	if err != nil {
-		return err
-	}
 	s.step()
-	if err := s.reopen(c); err != nil {
+	if err := s.reopen(j.Change); err != nil {
 		return err
 	}
 	return os.Remove(s.journalName())
@@ -126,7 +146,7 @@ func (s *Store) reopen(c *Change) error {
 }
 
 // temp is the name of a file that is being put back, beside the path that it is for.
-func (j *journal) temp() string { return ".obstat-" + j.Change }
+func (j *journal) temp() string { return ".obstat-" + j.Change.ID }
 
 func reversed(steps []Step) (out []Step) {
 	for _, s := range steps {
@@ -268,7 +288,8 @@ func (s *Store) put(p *place) error {
 	return nil
 }
 
-// putFile puts earlier contents into place: in one rename, or, for a file with other names, in the file itself.
+// putFile puts earlier contents into place: in one rename, or, for a file that had other names and is still the same,
+// in the file itself. After `ln -f a b`, b is another file than before, and a keeps its contents.
 func (s *Store) putFile(p *place) error {
 	from, err := s.openBlob(p.to.Digest)
 	if err != nil {
@@ -276,7 +297,7 @@ func (s *Store) putFile(p *place) error {
 	}
 	defer from.Close()
 	name, flags := p.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL
-	if info, err := p.dir.Lstat(p.name); err == nil && Links(info) > 1 {
+	if info, err := p.dir.Lstat(p.name); err == nil && Links(info) > 1 && inodeOf(info) == p.to.Inode {
 		name, flags = p.name, os.O_WRONLY|os.O_TRUNC
 		if err := p.dir.Chmod(name, info.Mode().Perm()|0o200); err != nil {
 			return err

@@ -171,7 +171,7 @@ func (s *Store) stateOf(p string, keep bool) (State, error) {
 		st.Target = Name(target)
 		return st, err
 	case mode.IsRegular():
-		st.Kind, st.Size = File, info.Size()
+		st.Kind, st.Size, st.Inode = File, info.Size(), inodeOf(info)
 		return s.fileState(p, st, keep)
 	}
 	st.Kind = Other

@@ -64,6 +64,7 @@ type State struct {
 	Sparse bool              `json:"sparse,omitempty"`
 	UID    int               `json:"uid"`
 	GID    int               `json:"gid"`
+	Inode  uint64            `json:"inode,omitempty"` // of a file; not compared
 }
 
 // Equal tells whether nothing differs that is put back.

@@ -43,14 +43,18 @@ type Store struct {
 	dir    string
 	limits Limits
 	now    func() time.Time
-	step   func() // before each step of a restore, for tests that kill it
+	step   func()   // before each step of a restore, for tests that kill it
+	ended  *journal // that a killed process had begun
 }
 
-// Open returns the store in a directory. It ends what a killed one had begun. The zero Limits are [Usual].
+// Open returns the store in a directory. It ends what a killed one had begun. A zero limit is that of [Usual].
 func Open(dir string, l Limits) (*Store, error) {
-	if l == (Limits{}) {
-		l = Usual
+	for at, usual := range map[*int64]int64{&l.File: Usual.File, &l.Call: Usual.Call, &l.Total: Usual.Total} {
+		if *at == 0 {
+			*at = usual
+		}
 	}
+	l.Files, l.Age = cmp.Or(l.Files, Usual.Files), cmp.Or(l.Age, Usual.Age)
 	s := &Store{dir: dir, limits: l, now: time.Now, step: func() {}}
 	return s, s.Recover()
 }
@@ -80,6 +84,8 @@ type Change struct {
 	// Undoes are the changes that this one took back; Undone is the change that took this one back.
 	Undoes []string `json:"undoes,omitempty"`
 	Undone string   `json:"undone,omitempty"`
+	// Keep is how long it is kept, by the policy of its call.
+	Keep time.Duration `json:"keep,omitempty"`
 	// Secret: it holds secrets, which are kept for a shorter time.
 	Secret bool `json:"secret,omitempty"`
 }
@@ -114,7 +120,7 @@ func (s *Store) Save(of Of, reach []Reach, secret bool, gaps ...Gap) (*Change, e
 		return nil, err
 	}
 	defer release()
-	c := &Change{ID: s.newID(), Of: of, Began: s.now(), Secret: secret}
+	c := &Change{ID: s.newID(), Of: of, Began: s.now(), Keep: s.limits.Age, Secret: secret}
 	l := &look{s: s, keep: true, seen: tree{}, gaps: gaps}
 	for _, given := range reach {
 		if given.Paths.IsAnything() {
@@ -299,8 +305,8 @@ func differences(before, after tree) (out []Difference) {
 	return out
 }
 
-// lock keeps others from sweeping, or with alone from using the store at all. It makes the store's directories:
-// reading alone, as after each call that changed nothing, makes none.
+// lock keeps others from sweeping, or with alone from using the store at all, and ends what a killed process had begun
+// before anything else. It makes the store's directories: reading, as after each call that changed nothing, makes none.
 func (s *Store) lock(alone bool) (release func(), err error) {
 	for _, sub := range []string{"calls", "open", "blobs"} {
 		if err := os.MkdirAll(filepath.Join(s.dir, sub), 0o700); err != nil {
@@ -308,12 +314,24 @@ func (s *Store) lock(alone bool) (release func(), err error) {
 		}
 	}
 	l := flock.New(filepath.Join(s.dir, "lock"))
-	take := l.RLock
-	if alone {
-		take = l.Lock
+	for {
+		take := l.RLock
+		if alone {
+			take = l.Lock
+		}
+		if err := take(); err != nil {
+			return nil, fmt.Errorf("the store of changes is not to be locked: %w", err)
+		}
+		if !Begun(s.dir) {
+			return func() { l.Unlock() }, nil
+		}
+		if alone { // and no other process is at it
+			err = s.recover()
+		} else if err = l.Unlock(); err == nil {
+			err = s.Recover()
+		}
+		if err != nil {
+			return nil, errors.Join(err, l.Unlock())
+		}
 	}
-	if err := take(); err != nil {
-		return nil, fmt.Errorf("the store of changes is not to be locked: %w", err)
-	}
-	return func() { l.Unlock() }, nil
 }

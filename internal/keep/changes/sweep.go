@@ -1,8 +1,10 @@
 package changes
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,10 +14,23 @@ import (
 	"github.com/obstat/obstat/paths"
 )
 
-// SweepNow and then forgets what the limits do not allow to be kept; it does so at most once in a while.
-func (s *Store) SweepNow() error {
+// SweepNow forgets what the limits do not allow to be kept; it does so at most once in ten minutes.
+func (s *Store) SweepNow() error { return s.sweepBy("swept") }
+
+// SweepOld is SweepNow for one who does not know the policy's budget: it forgets only what is too old, so that
+// secrets go although no call that changes files comes any more.
+func (s *Store) SweepOld() error {
+	if _, err := os.Lstat(filepath.Join(s.dir, "calls")); errors.Is(err, fs.ErrNotExist) {
+		return nil // reading makes no store
+	}
+	aged := *s
+	aged.limits.Total = math.MaxInt64
+	return aged.sweepBy("swept-old")
+}
+
+func (s *Store) sweepBy(name string) error {
 	const pause = 10 * time.Minute
-	mark := filepath.Join(s.dir, "swept")
+	mark := filepath.Join(s.dir, name)
 	if info, err := os.Stat(mark); err == nil && s.now().Sub(info.ModTime()).Abs() < pause {
 		return nil
 	}
@@ -37,7 +52,7 @@ func (s *Store) Sweep() error {
 		return err
 	}
 	keep := slices.DeleteFunc(list, func(c *Change) bool {
-		age := s.limits.Age
+		age := cmp.Or(c.Keep, s.limits.Age)
 		if c.Secret {
 			age = min(age, Secret)
 		}

@@ -151,10 +151,7 @@ func (p *Plan) Apply(of Of) (*Change, error) {
 		return nil, err
 	}
 	defer release()
-	if err := s.recover(); err != nil {
-		return nil, err
-	}
-	c := &Change{ID: s.newID(), Of: of, Began: s.now()}
+	c := &Change{ID: s.newID(), Of: of, Began: s.now(), Keep: s.limits.Age}
 	l := &look{s: s, keep: true, seen: tree{}}
 	for _, step := range p.Steps {
 		c.Reach = append(c.Reach, Reach{Paths: paths.Exactly(string(step.Path))})
@@ -180,12 +177,9 @@ func (p *Plan) Apply(of Of) (*Change, error) {
 	for _, u := range p.Changes {
 		c.Undoes = append(c.Undoes, u.ID)
 	}
-	j := &journal{Change: c.ID, Undoes: c.Undoes, Steps: p.Steps}
-	if err := errors.Join(s.write(c), s.begin(j)); err != nil {
+	j := &journal{Change: c, Steps: p.Steps}
+	if err := s.begin(j); err != nil {
 		return nil, err
 	}
-	if err := s.run(j); err != nil {
-		return nil, err
-	}
-	return s.Get(c.ID)
+	return c, s.run(j)
 }

@@ -82,6 +82,9 @@ func Sessions(dir string) string { return filepath.Join(dir, "sessions") }
 // Changes returns the directory that keeps what calls have changed.
 func Changes(dir string) string { return filepath.Join(dir, "changes") }
 
+// Layers has the layers of confined runs.
+func Layers(dir string) string { return filepath.Join(dir, "layers") }
+
 // Warned returns the file that remembers which warnings were shown.
 func Warned(dir string) string { return filepath.Join(dir, "obstat.warned") }
 
