@@ -7,7 +7,7 @@
 # make dist   packages for people without Go: archives, .deb, container image, formula, checksums, SBOMs
 # make sdk    the packages for Python and Node, in dist/, with the binary's version
 # make test-sdk  both packages around every framework there is, at all versions that are tested
-# make test-originals  AgentScope's and adk-fluent's own tests with obstat in their place, and CALLS calls beside them
+# make test-originals  the five systems' own tests with obstat in their place, and CALLS calls beside the originals
 # make run    the server with its console, and a sample agent whose calls you answer there
 # make demo   the same agent on the terminal
 # make crash  kills writers of the ledger and hooks, KILLS times each, and breaks everything under hooks
@@ -122,6 +122,7 @@ test-sdk: setup venv node
 .PHONY: test-originals
 test-originals: setup venv
 	@ORIGINALS=1 sh sdk/python/test.sh
+	@sh host/opencode/testdata/originals/run.sh
 
 run:
 	@$(GO) run ./cmd/obstat serve --demo
