@@ -62,6 +62,8 @@ type walk struct {
 	// confined: unknown parts count as harmless; see onlyUnknown. unseen: the part that
 	// is judged cannot be looked into.
 	confined, unseen bool
+	// ruled: a rule or a check asks about the whole call.
+	ruled bool
 }
 
 // Decide answers one call. It is pure: it reads the call, the policy and the
@@ -186,6 +188,7 @@ func (w *walk) run(pl *pipeline, o *outcome) {
 		return
 	}
 	w.answer(f, pl, o)
+	w.ruled = o.verdict == Ask && !o.unruled()
 	for i := range pl.amend {
 		if o.faulted {
 			return

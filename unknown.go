@@ -12,7 +12,7 @@ import (
 // that certainly asks, or a program that is known and that no rule allows, is another reason.
 func (w *walk) onlyUnknown(pl *pipeline) bool {
 	f := &w.facts
-	if len(f.Call.Subjects) > 0 || f.analysis == nil || w.rewritten || !hasUnknown(f.analysis) {
+	if len(f.Call.Subjects) > 0 || f.analysis == nil || w.rewritten || w.ruled || !hasUnknown(f.analysis) {
 		return false
 	}
 	if !slices.ContainsFunc(pl.amend, func(s step) bool { return s.floor }) {

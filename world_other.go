@@ -20,3 +20,12 @@ func (OS) IsDir(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && st.IsDir()
 }
+
+// Kind tells of a path, which is not followed itself, whether it is a symbolic link, a directory or a plain file.
+func (OS) Kind(path string) (link, dir, file bool) {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return false, false, false
+	}
+	return st.Mode()&os.ModeSymlink != 0, st.IsDir(), st.Mode().IsRegular()
+}

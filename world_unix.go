@@ -33,3 +33,17 @@ func (OS) IsDir(path string) bool {
 	}
 	return err == nil && st.Mode&syscall.S_IFMT == syscall.S_IFDIR
 }
+
+// Kind tells of a path, which is not followed itself, whether it is a symbolic link, a directory or a plain file.
+func (OS) Kind(path string) (link, dir, file bool) {
+	var st syscall.Stat_t
+	err := syscall.Lstat(path, &st)
+	for err == syscall.EINTR {
+		err = syscall.Lstat(path, &st)
+	}
+	if err != nil {
+		return false, false, false
+	}
+	kind := st.Mode & syscall.S_IFMT
+	return kind == syscall.S_IFLNK, kind == syscall.S_IFDIR, kind == syscall.S_IFREG
+}

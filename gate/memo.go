@@ -36,8 +36,9 @@ type look struct {
 	target string
 	link   bool // it is a symbolic link, to target
 	dir    bool
+	file   bool
 	// The looks that were taken.
-	asLink, asDir bool
+	asLink, asDir, asFile bool
 }
 
 // maxList is how many paths are searched one by one.
@@ -69,12 +70,29 @@ func (m *memo) at(path string) *look {
 	return &m.seen[len(m.seen)-1]
 }
 
+// look takes the first look at a path, which tells of all but links everything that can be asked.
+func (m *memo) look(path string) *look {
+	l := m.at(path)
+	k, ok := m.of.(interface {
+		Kind(string) (link, dir, file bool)
+	})
+	if l.asFile || !ok {
+		return l
+	}
+	link, dir, file := k.Kind(path)
+	l.file, l.asFile = file, true
+	if !link {
+		l.dir, l.asDir, l.asLink = dir, true, true
+	}
+	return l
+}
+
 // Home returns a home directory.
 func (m *memo) Home(user string) (string, bool) { return m.of.Home(user) }
 
 // Readlink returns the target of a symbolic link.
 func (m *memo) Readlink(path string) (string, bool) {
-	l := m.at(path)
+	l := m.look(path)
 	if !l.asLink {
 		l.target, l.link = m.of.Readlink(path)
 		l.asLink = true
@@ -133,8 +151,11 @@ func (m *memo) Secrets(dir string) (files []string, all bool) {
 
 // IsFile reports whether path is a file.
 func (m *memo) IsFile(path string) bool {
-	f, ok := m.of.(interface{ IsFile(string) bool })
-	return ok && f.IsFile(path)
+	l := m.look(path)
+	if f, ok := m.of.(interface{ IsFile(string) bool }); ok && !l.asFile {
+		l.file, l.asFile = f.IsFile(path), true
+	}
+	return l.file
 }
 
 // IsDir reports whether path is a directory.
@@ -144,7 +165,7 @@ func (m *memo) IsDir(path string) bool {
 			return w.dir
 		}
 	}
-	l := m.at(path)
+	l := m.look(path)
 	if !l.asDir {
 		l.dir, l.asDir = m.of.IsDir(path), true
 	}

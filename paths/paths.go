@@ -160,15 +160,18 @@ func isClean(p string) bool {
 	if p == "" || p == "/" {
 		return p == "/"
 	}
-	for i := 0; i < len(p); {
-		seg, _, more := strings.Cut(p[i:], "/")
-		dots := seg == "." || seg == ".."
-		if dots || seg == "" && i != 0 || more && i+len(seg) == len(p)-1 {
+	begin := 0 // of a segment
+	for i := 0; i < len(p); i++ {
+		if p[i] != '/' {
+			continue
+		}
+		if seg := p[begin:i]; seg == "." || seg == ".." || seg == "" && i != 0 {
 			return false
 		}
-		i += len(seg) + 1
+		begin = i + 1
 	}
-	return true
+	last := p[begin:]
+	return last != "" && last != "." && last != ".."
 }
 
 // splitHome takes the home prefix off p: user is "" for the caller.
