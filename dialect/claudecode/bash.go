@@ -316,7 +316,19 @@ func (w *lineWalk) onlyReads(i int, c *effect.Command) bool {
 	if c.ReadOnly || w.a.Alone(i) && !slices.ContainsFunc(w.a.Effects, redirected) {
 		return c.ReadOnly
 	}
-	return effect.AnalyzeCommand(c.Text, &effect.Options{Dir: c.Dir, Roots: w.f.Call.Workspace(), FS: w.f.World}).ReadOnly
+	return scratchOf(w.f).readsAlone(w.f, c)
+}
+
+// readsAlone tells whether a command by itself only reads. The floor asks that again of each part.
+func (s *scratch) readsAlone(f *obstat.Facts, c *effect.Command) bool {
+	for _, r := range s.alone {
+		if r.text == c.Text && r.dir == c.Dir {
+			return r.reads
+		}
+	}
+	a := effect.AnalyzeCommand(c.Text, &effect.Options{Dir: c.Dir, Roots: f.Call.Workspace(), FS: f.World})
+	s.alone = append(s.alone, alone{strings.Clone(c.Text), c.Dir, a.ReadOnly})
+	return a.ReadOnly
 }
 
 // elsewhere tells whether a command has an option that has it look where the

@@ -230,8 +230,15 @@ type scratch struct {
 	work           []string // its working directories
 	anchored, sees bool     // these are looked up
 	dirs           []ways
+	alone          []alone
 	questions      []obstat.Question
 	subjects       []obstat.Subject
+}
+
+// alone is a command that was analysed by itself.
+type alone struct {
+	text, dir string
+	reads     bool
 }
 
 // ways is a directory, as it is called and, where that is not the same, where it leads.
@@ -252,8 +259,8 @@ func (s *scratch) Reset() {
 	}
 	clear(s.subjects)
 	clear(s.questions)
-	*s = scratch{anchors: s.anchors[:0], work: s.work[:0], dirs: s.dirs[:0], questions: s.questions[:0],
-		subjects: s.subjects[:0]}
+	*s = scratch{anchors: s.anchors[:0], work: s.work[:0], dirs: s.dirs[:0], alone: s.alone[:0],
+		questions: s.questions[:0], subjects: s.subjects[:0]}
 }
 
 func scratchOf(f *obstat.Facts) *scratch {
