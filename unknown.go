@@ -27,7 +27,8 @@ func (w *walk) onlyUnknown(pl *pipeline) bool {
 }
 
 // hasUnknown tells whether a call is a shell's whose text can be read, and of which a part
-// cannot be looked into, or runs commands in a shell of its own, which are judged by themselves: `sh -c ls`.
+// cannot be looked into, or runs commands in a shell of its own, which are judged by themselves: `sh -c ls`,
+// or writes files that it does not name one by one: `black .`.
 func hasUnknown(a *effect.Analysis) bool {
 	if a.Source == "" || slices.ContainsFunc(a.Gaps, func(g effect.Gap) bool { return unparsed(g.Kind) }) {
 		return false
@@ -38,7 +39,9 @@ func hasUnknown(a *effect.Analysis) bool {
 			return true
 		}
 	}
-	return len(a.Gaps) > 0
+	return len(a.Gaps) > 0 || slices.ContainsFunc(a.Effects, func(e effect.Effect) bool {
+		return e.Kind == effect.Write && e.Command >= 0 && !e.Unnamed && !e.Target().Exact()
+	})
 }
 
 // pass lets a question pass that no rule answers, where a confined run holds what it is about: the
@@ -59,7 +62,11 @@ func (w *walk) pass(f *Facts, q *Question, o *outcome) {
 
 // unruled tells whether no rule that stands in a file has answered: a default has, or a built-in
 // rule for everything, or for every call of a tool, as Gemini CLI's own for its shell, or one of [StageUnknown].
+// One that only may be about the path, as `read secrets` about that of `cat "$f"`, holds inside for every path.
 func (o *outcome) unruled() bool {
+	if o.stage == StageMaybe {
+		return true
+	}
 	if o.rule == nil {
 		return o.stage == stageDefault
 	}
@@ -69,3 +76,6 @@ func (o *outcome) unruled() bool {
 // StageUnknown is the stage of built-in rules that ask where a policy denies all else. They are about things that a
 // confined run holds by itself: of `go test` the code, and that it may fetch packages.
 const StageUnknown = "unknown code"
+
+// StageMaybe is the stage of rules about places that ask where a path cannot be seen, and so may lie in such a place.
+const StageMaybe = "maybe"

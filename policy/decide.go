@@ -9,6 +9,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
+	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -72,6 +73,9 @@ func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obs
 			out = Ruling{Decision: d, From: p, Call: c, Trace: trace}
 		}
 	}
+	if out.unruled() && out.From.Dialect.Name() == native.BuiltinName {
+		out.Note = join(out.Note, native.NoPolicy)
+	}
 	if len(f.Broken) > 0 {
 		f.bounded(&out)
 	} else if disk.Verdict > out.Verdict {
@@ -82,6 +86,11 @@ func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obs
 		out.Over = over
 	}
 	return out
+}
+
+// unruled tells whether it asks since no rule is about the call, or about a part of it.
+func (r *Ruling) unruled() bool {
+	return r.Verdict == obstat.Ask && r.Rule == nil && (r.By.Kind == obstat.ByDefault || r.By.Kind == obstat.ByFloor)
 }
 
 // unusable says why there is nothing to decide by.

@@ -51,6 +51,15 @@ func TestOnlyUnknown(t *testing.T) {
 		{"sh -c 'git push'", ""},
 		{"sudo sh -c ls", ""},
 		{"ssh host ls", ""},
+		// Where a path is known only when it runs, rules about places hold inside; where many files are written, for each.
+		{`cat "$f"`, "balanced denies claudecode"},
+		{`cp a "$to"`, "balanced denies claudecode"},
+		{`find . -name '*.py' -exec sh -c 'wc -l "$1"' _ {} \\;`, "balanced denies"},
+		{`rm -f "$x"`, ""},
+		{"python -m compileall .", "balanced denies claudecode"},
+		{"black .", "balanced"},
+		{"black /opt/x", ""},
+		{"sed -i s/a/b/ .env*", ""},
 	} {
 		for name, pol := range policies {
 			d := decide(pol, tc.command, familyWorld)

@@ -187,7 +187,7 @@ func (l *loader) program() *obstat.Program {
 		obstat.Match{Name: "deny rules", Rules: "deny"},
 		obstat.Match{Name: "what can be taken back", Rules: listReversible},
 		obstat.Match{Name: "ask rules", Rules: "ask"},
-		obstat.Match{Name: "maybe", Rules: listMaybe},
+		obstat.Match{Name: obstat.StageMaybe, Rules: listMaybe},
 		obstat.Match{Name: "allow rules", Rules: listAllow},
 		obstat.Match{Name: "exceptions", Rules: listLeft},
 		obstat.Match{Name: "programs", Rules: listCommands},

@@ -123,7 +123,7 @@ func TestExample(t *testing.T) {
 }
 
 // TestBuiltin: without a policy, looking and working in the workspace are allowed, the rest asks and nothing is
-// denied, and the answer says that there is no policy.
+// denied.
 func TestBuiltin(t *testing.T) {
 	l, err := dialect.Load(native.Builtin{}, &dialect.Input{})
 	if err != nil {
@@ -134,6 +134,7 @@ func TestBuiltin(t *testing.T) {
 		"Grep pattern=TODO": obstat.Allow, "Write file_path=/p/main.go": obstat.Allow, "echo x > f": obstat.Allow, "git commit -m x": obstat.Allow,
 		"cat /etc/passwd": obstat.Allow, "cat out/passwd": obstat.Allow, "cat ../x": obstat.Allow, "ls /home/u/other": obstat.Allow, "cat /etc/shadow": obstat.Ask, "printenv": obstat.Ask, "echo $GITHUB_TOKEN": obstat.Ask,
 		"jq -n env": obstat.Ask, "echo $HOME": obstat.Allow,
+		"grep -r x src": obstat.Allow, "cp -r src lib": obstat.Allow, "wc -l src/**/*.py": obstat.Allow, "cp src/a.go .": obstat.Allow, "chmod 000 .": obstat.Ask,
 		"cat ~/.ssh/id_rsa": obstat.Ask, "grep -r x ~": obstat.Ask, "echo x > /tmp/x": obstat.Allow, "rm /tmp/x": obstat.Ask, "echo x > /home/u/x": obstat.Ask, "docker ps -a": obstat.Allow, "docker rm x": obstat.Ask,
 		"cat .env": obstat.Ask, "cat $X": obstat.Ask, "ls; rm -rf /": obstat.Ask,
 		"curl https://example.com": obstat.Ask, "make": obstat.Ask, "npm test": obstat.Ask, "cat 'x": obstat.Ask, "Read file_path=/etc/passwd": obstat.Allow, "Read file_path=/etc/shadow": obstat.Ask, "Read file_path=/p/.env": obstat.Ask,
@@ -143,9 +144,6 @@ func TestBuiltin(t *testing.T) {
 		d := l.Policy.Decide(call(text), world)
 		if d.Verdict != want {
 			t.Errorf("%s: %s, want %s: %s", text, d.Verdict, want, d.Reason())
-		}
-		if d.Verdict == obstat.Ask && !strings.Contains(d.Reason(), "built-in") && d.Rule == nil {
-			t.Errorf("%s: %q does not say whose answer it is", text, d.Reason())
 		}
 	}
 }

@@ -2,6 +2,7 @@ package native
 
 import (
 	pathpkg "path"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -22,7 +23,7 @@ func (w *callWalk) subjects(verb string, set paths.Set, e *effect.Effect, hidden
 		}
 		return said
 	}
-	if verb == "read" || e == nil || !t.isRoot(set, e) { // `chmod 000 .` is about no file in the workspace
+	if verb == "read" || e == nil || !t.isRoot(set, e) || w.filled(e) { // `chmod 000 .` is about no file in the workspace
 		said.workspace(t, set)
 	}
 	if e != nil && e.Moved() && t.inside(set) && w.stays(e) {
@@ -45,6 +46,15 @@ func (w *callWalk) subjects(verb string, set paths.Set, e *effect.Effect, hidden
 // isRoot tells whether an effect is on a root of the workspace alone, not on files in it.
 func (t *tops) isRoot(set paths.Set, e *effect.Effect) bool {
 	return contains(t.roots, set.Text) && !e.Recursive && !e.Target().Below
+}
+
+// filled tells whether an effect is on a directory that gets files by name, which are effects of their own:
+// that of `cp a/x.py .` on `.`.
+func (w *callWalk) filled(dir *effect.Effect) bool {
+	return slices.ContainsFunc(w.a.Effects, func(e effect.Effect) bool {
+		return e.Kind == effect.Write && e.Command == dir.Command && e.Span == dir.Span && e.Path != dir.Path &&
+			paths.Inside(dir.Path, e.Path)
+	})
 }
 
 // A saying collects the subjects of a set of paths.

@@ -65,8 +65,11 @@ func (Builtin) Detect(*dialect.File) dialect.Confidence { return dialect.No }
 // Library returns the view of this language.
 func (Builtin) Library() *obstat.Library { return Dialect{}.Library() }
 
-// Load returns the built-in Program and ignores the files. Where no rule is about a call it asks, and
-// says that there is no policy.
+// NoPolicy is said where the built-in policy asks since no rule is about a call.
+const NoPolicy = "no policy says more than the built-in policy: working in the workspace is allowed, " +
+	"the rest is asked about, and `obstat init` writes a policy"
+
+// Load returns the built-in Program and ignores the files.
 func (Builtin) Load(*dialect.Input) (*obstat.Program, obstat.Errors) {
 	p, errs := Dialect{}.Load(&dialect.Input{Files: []dialect.File{{Name: "built in", Layer: "built in",
 		Data: []byte(balanced)}}})
@@ -81,14 +84,6 @@ func (Builtin) Load(*dialect.Input) (*obstat.Program, obstat.Errors) {
 				rules[i].Reason = "of the built-in policy"
 			}
 		}
-	}
-	const rest = "rest"
-	p.Rules[rest] = []obstat.Rule{{Verdict: obstat.Ask, Source: "built-in policy", Layer: "built in",
-		Reason: "no policy says more; working in the workspace is allowed and the rest is asked about, " +
-			"and `obstat init` writes a policy"}}
-	for mode, pl := range p.Pipelines {
-		pl.Stages = append(pl.Stages, obstat.Match{Name: "everything else", Rules: rest})
-		p.Pipelines[mode] = pl
 	}
 	return p, nil
 }

@@ -27,12 +27,25 @@ var (
 )
 
 // Unknown tells whether a question is about code, about a command of which not everything is known, or about
-// files that are not named, as the packages of `npm ci`.
+// files that are not named: the packages of `npm ci`, the files of the workspace that `black .` writes, or the one
+// that `cat "$f"` reads. A deletion that is refused when all is over is too late: `rm "$f"` asks before.
 func (view) Unknown(q *obstat.Question) bool {
-	has := func(field string) bool {
-		return slices.ContainsFunc(q.Subjects, func(s obstat.Subject) bool { return s.Field == field })
+	has := func(is func(obstat.Subject) bool) bool { return slices.ContainsFunc(q.Subjects, is) }
+	maybe := func(s obstat.Subject) bool { return s.Field == fieldMaybe }
+	unnamed := has(func(s obstat.Subject) bool { return s.Field == fieldUnnamed })
+	switch q.Tool {
+	case "code":
+		return true
+	case "run":
+		return unnamed || !has(func(s obstat.Subject) bool { return s.Field == fieldKnown })
+	case "read":
+		return unnamed || has(maybe)
+	case "write":
+		inside := has(func(s obstat.Subject) bool { return s.Field == fieldPlace && s.Text == placeWorkspace })
+		some := has(func(s obstat.Subject) bool { return s.Field == fieldAbs && paths.Set{Text: s.Text}.Marked() })
+		return unnamed || has(maybe) || inside && some
 	}
-	return q.Tool == "code" || q.Tool == "run" && !has(fieldKnown) || has(fieldUnnamed)
+	return unnamed
 }
 
 // maxCommand is the longest command that allow rules are matched against.
