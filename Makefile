@@ -5,6 +5,7 @@
 # make bench  obstat's decisions beside other engines'
 # make build  bin/obstat
 # make dist   packages for people without Go: archives, .deb, container image, formula, checksums, SBOMs
+# make play   the playground, in dist/play
 # make sdk    the packages for Python and Node, in dist/, with the binary's version
 # make test-sdk  both packages around every framework there is, at all versions that are tested
 # make test-originals  the five systems' own tests with obstat in their place, and CALLS calls beside the originals
@@ -59,7 +60,7 @@ SDKS     := $(patsubst %/test.sh,%,$(wildcard sdk/*/test.sh))
 CROSS    := darwin/arm64 windows/amd64 linux/386
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build dist sdk test-sdk test cross race fuzz bench run demo crash lint setup servers venv test-ordinary test-agents test-drafts test-long test-diff test-effects test-attacks test-undo mutate node record-codex record-gemini pictures
+.PHONY: all build dist play sdk test-sdk test cross race fuzz bench run demo crash lint setup servers venv test-ordinary test-agents test-drafts test-long test-diff test-effects test-attacks test-undo mutate node record-codex record-gemini pictures
 
 all: test
 
@@ -110,6 +111,15 @@ build:
 # Two builds of one commit are the same, byte for byte. DISTARGS="-only linux_amd64" builds one.
 dist:
 	$(GO) run -C packaging ./make $(DISTARGS)
+
+# Plain files for any web server; obstat serve --play dist/play shows them at /play.
+play:
+	$(GO) run -C packaging ./make -play -out dist/play
+
+# What the playground answers in Chromium, without a network, beside the command; make test asks 100 of them.
+.PHONY: test-play
+test-play: setup
+	$(GO) test -count=1 -timeout 30m -v ./internal/face/cli -run TestPlayground -play.cases 2000
 
 sdk:
 	@set -e; version=$$($(GO) run -C packaging ./make -version); for sdk in $(SDKS); do sh $$sdk/pack.sh $$version dist; done

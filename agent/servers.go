@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,7 +41,7 @@ type Server struct {
 	Env     []string
 	Dir     string
 	URL     string
-	Header  http.Header
+	Header  map[string]string // as written: `authorization`
 	// Gateway is the command of obstat's gateway in front of it, nil where there is none.
 	Gateway []string
 }
@@ -127,7 +126,7 @@ func parseServers(name string, data []byte) (*tree.Node, []tree.Problem) {
 
 // server reads one server.
 func (p *serverPlace) server(n *tree.Node) Server {
-	s := Server{Dir: text(n, "cwd"), URL: cmp.Or(text(n, "httpUrl"), text(n, "url")), Header: http.Header{}}
+	s := Server{Dir: text(n, "cwd"), URL: cmp.Or(text(n, "httpUrl"), text(n, "url")), Header: map[string]string{}}
 	if p.list {
 		s.Command = texts(n.Get("command"))
 	} else if c := text(n, "command"); c != "" {
@@ -137,7 +136,7 @@ func (p *serverPlace) server(n *tree.Node) Server {
 		eachText(n.Get(key), func(name, value string) { s.Env = append(s.Env, name+"="+value) })
 	}
 	for _, key := range []string{"headers", "http_headers"} {
-		eachText(n.Get(key), s.Header.Set)
+		eachText(n.Get(key), func(name, value string) { s.Header[name] = value })
 	}
 	if own := behind(s.Command); own != nil {
 		s.Gateway, s.Command = s.Command[:len(s.Command)-len(own)], own

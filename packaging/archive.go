@@ -38,6 +38,22 @@ func (p *Product) man(dir string) (out []File) {
 	return out
 }
 
+// below returns the files below a directory.
+func below(dir string, files []File) (out []File) {
+	for _, f := range files {
+		f.Name = path.Join(dir, f.Name)
+		out = append(out, f)
+	}
+	return out
+}
+
+// play packs the playground, for other web servers.
+func (p *Product) play() (File, error) {
+	base := fmt.Sprintf("%s_%s_play", p.Name, p.Version)
+	data, err := p.tarball(below(base, p.Play), true)
+	return File{base + ".tar.gz", 0o644, data}, err
+}
+
 // archive packs the binary with the documents: a zip for Windows, else a tar.gz.
 func (p *Product) archive(b Binary) (File, error) {
 	base := fmt.Sprintf("%s_%s_%s", p.Name, p.Version, b.Target)

@@ -33,6 +33,7 @@ type Product struct {
 	Revision    string    // of the commit, whole
 	Docs        map[string][]byte
 	Man         map[string][]byte // pages of section 1, by name: `obstat-check.1`
+	Play        []File            // the playground's files, for the image and an archive of their own
 	// Key signs the sums and the provenance; nil leaves both out.
 	Key *minisign.SecretKey
 }
@@ -103,6 +104,11 @@ func (p *Product) Pack(binaries []Binary) ([]File, error) {
 	linux := slices.DeleteFunc(slices.Clone(binaries), func(b Binary) bool { return b.OS != "linux" })
 	if len(linux) > 0 {
 		if err := add(p.image(linux)); err != nil {
+			return nil, err
+		}
+	}
+	if len(p.Play) > 0 {
+		if err := add(p.play()); err != nil {
 			return nil, err
 		}
 	}

@@ -50,7 +50,8 @@ type imageConfig struct {
 	} `json:"rootfs"`
 }
 
-// image makes one image file for all Linux binaries: the binary, the documents, and nothing else.
+// image makes one image file for all Linux binaries: the binary, the documents and
+// the playground, and nothing else.
 // It can be loaded as an OCI layout (skopeo, podman, containerd, docker load).
 func (p *Product) image(binaries []Binary) (File, error) {
 	var blobs []File
@@ -65,7 +66,8 @@ func (p *Product) image(binaries []Binary) (File, error) {
 	for _, b := range binaries {
 		program := p.program(b)
 		program.Name = path.Join("usr/bin", program.Name)
-		tarball, err := p.tarball(append([]File{program}, p.docs("usr/share/doc/"+p.Name)...), false)
+		tarball, err := p.tarball(slices.Concat([]File{program}, p.docs("usr/share/doc/"+p.Name),
+			below("usr/share/"+p.Name+"/play", p.Play)), false)
 		if err != nil {
 			return File{}, err
 		}

@@ -134,6 +134,8 @@ var importTable = []importRow{
 		why: "hook translates between an agent's process and the gate, and sees to it that every failure denies; it decides nothing"},
 	{pkg: "internal/face/inprocess", may: []string{"", "dialect", "dialect/all", "gate", "policy", "internal/study/explain", "internal/format/jsonx"},
 		why: "inprocess is linked into a WebAssembly module that other programs load: it brings no server, store or command"},
+	{pkg: "internal/face/play", may: []string{"", "dialect", "dialect/all", "internal/study/diff", "internal/study/explain", "internal/format/jsonx"},
+		why: "play is loaded by browsers: it brings no gate, store, server or command, and stays under five megabytes"},
 	{pkg: "internal/keep/...", may: []string{"", "approval", "ledger", "ledger/logfile", "internal/keep/...", "internal/keep/statedir"},
 		third: []string{"modernc.org/sqlite", "zombiezen.com/go/sqlite", "github.com/jackc/pgx/v5", "github.com/gofrs/flock"},
 		why:   "a store keeps what approval and ledger hand it; it knows neither policies nor faces"},
@@ -158,6 +160,7 @@ var testImports = []string{"pgregory.net/rapid", "github.com/google/go-cmp", "gi
 // reason why nobody can tell.
 var mutableVars = map[string]string{
 	"internal/face/cli stamped":             "the linker sets it, and nothing changes it afterwards",
+	"internal/face/play/wasm instance":      "it is the memory of a WebAssembly module, whose exported functions have no receiver",
 	"internal/face/inprocess/wasm instance": "it is the memory of a WebAssembly module, whose exported functions have no receiver",
 }
 

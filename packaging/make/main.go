@@ -12,6 +12,7 @@ import (
 
 	"github.com/obstat/obstat/internal/format/minisign"
 	"github.com/obstat/obstat/packaging"
+	"github.com/obstat/obstat/packaging/site"
 )
 
 func main() {
@@ -21,6 +22,7 @@ func main() {
 	key := flag.String("key", os.Getenv("OBSTAT_SIGN_KEY"), "`file` with minisign's secret key, made by minisign -G -W "+
 		"(default $OBSTAT_SIGN_KEY)")
 	unsigned := flag.Bool("unsigned", false, "build a release without a signature")
+	play := flag.Bool("play", false, "build the playground alone, into the directory of -out")
 	root := flag.String("root", "..", "the checkout; the other paths are as seen from there")
 	flag.Parse()
 	if err := os.Chdir(*root); err != nil {
@@ -36,6 +38,13 @@ func main() {
 		fmt.Println(at.version)
 		return
 	}
+	if *play {
+		if err := pages(*out, site.Play); err != nil {
+			fmt.Fprintln(os.Stderr, "play:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	secret, err := signer(*key, *unsigned)
 	if err == nil {
 		err = run(*out, *only, secret)
@@ -44,6 +53,15 @@ func main() {
 		fmt.Fprintln(os.Stderr, "dist:", err)
 		os.Exit(1)
 	}
+}
+
+// pages writes the files that make makes of this checkout.
+func pages(out string, make func(root string) ([]packaging.File, error)) error {
+	files, err := make(".")
+	if err != nil {
+		return err
+	}
+	return packaging.Write(out, files)
 }
 
 // A commit is the source of a build.
@@ -135,6 +153,10 @@ func run(out, only string, key *minisign.SecretKey) error {
 		if p.Docs[name], err = os.ReadFile(name); err != nil {
 			return err
 		}
+	}
+	fmt.Println("build the playground")
+	if p.Play, err = site.Play("."); err != nil {
+		return err
 	}
 	tmp, err := os.MkdirTemp("", "obstat-dist")
 	if err != nil {

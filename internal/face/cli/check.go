@@ -15,9 +15,9 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
-	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/face/play"
 	"github.com/obstat/obstat/internal/format/jsonl"
 	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/internal/study/cases"
@@ -242,17 +242,9 @@ func (o *checkOptions) explain(w io.Writer, p *loaded, call *obstat.Call, _ int)
 		return obstat.Deny, err
 	}
 	by := a.From
-	r := &explain.Request{Program: by.Program, Policy: by.Loaded.Policy,
-		Library: dialect.LibraryFor(by.Dialect, by.Program), Call: &a.Call, World: f.World, Files: by.Input.Names(),
-		Offers: func(*obstat.Decision) []obstat.Offer { return a.Offers },
-		With:   func(o ...obstat.Offer) (*obstat.Policy, error) { return by.Written(by.Into(), o...) },
-		Also:   func(o []obstat.Offer) []string { return p.also(&a, o) }}
-	r.Narrow = func(d *obstat.Decision) (string, []obstat.Offer, func(...obstat.Offer) (*obstat.Policy, error)) {
-		return by.Narrowed(&a.Call, f.World, d)
-	}
-	if d, ok := by.Dialect.(dialect.Describer); ok {
-		r.Matched = d.Matched
-	}
+	r := play.Request(by.Loaded, &a.Call, f.World)
+	r.Offers = func(*obstat.Decision) []obstat.Offer { return a.Offers }
+	r.Also = func(o []obstat.Offer) []string { return p.also(&a, o) }
 	v := explain.Explain(r)
 	// more than this policy has spoken: pins, self-protection
 	if reason := a.Reason(); a.Waits != "" || v.Reason != reason {

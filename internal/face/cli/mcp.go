@@ -165,7 +165,11 @@ func members(file string, words io.Writer, guard func(name string) (*mcp.Guard, 
 // reached returns how a server of agents' settings is reached: as a process, or at an address.
 func reached(s *agent.Server, words io.Writer) (*mcp.Process, *mcp.Remote) {
 	if s.URL != "" {
-		return nil, &mcp.Remote{URL: s.URL, Header: s.Header}
+		header := http.Header{}
+		for name, value := range s.Header {
+			header.Set(name, value)
+		}
+		return nil, &mcp.Remote{URL: s.URL, Header: header}
 	}
 	return &mcp.Process{Command: s.Command, Env: s.Env, Dir: s.Dir, Stderr: words}, nil
 }

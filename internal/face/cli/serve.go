@@ -67,6 +67,7 @@ type serveOptions struct {
 	Recount   bool          `flag:"recount"`
 	MCP       string        `flag:"mcp"`
 	Demo      bool          `flag:"demo"`
+	Play      string        `flag:"play"`
 
 	roster atomic.Pointer[approval.Roster]
 }
@@ -238,7 +239,7 @@ func (o *serveOptions) server() (*server.Options, error) {
 		return nil, err
 	}
 	opts := &server.Options{Console: console.New, Recount: o.Recount, Keep: keep, Shared: o.Store.shared(),
-		AskTimeout: o.Wait, Rate: o.Rate,
+		AskTimeout: o.Wait, Rate: o.Rate, Play: o.Play,
 		Traces: cmp.Or(o.Traces, os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")), TLS: o.Cert != "",
 		Log: log,
 		Policy: &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: dialectOptions, Dir: dir,

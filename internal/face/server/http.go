@@ -36,6 +36,9 @@ func (s *Server) build() (http.Handler, error) {
 			return nil, err
 		}
 	}
+	if err := s.mountPlay(mux); err != nil {
+		return nil, err
+	}
 	pages := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if allow := methods(mux, r); allow != "" {
 			w.Header().Set("Allow", allow)

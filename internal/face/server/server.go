@@ -59,6 +59,8 @@ type Options struct {
 	Hosts []string
 	// TLS: the server is reached by https, so that cookies may be marked so.
 	TLS bool
+	// Play is a directory with the playground's files; "" serves none.
+	Play string
 	// Console makes the pages; nil: there are none.
 	// Its pattern "/" is shown to people where there is no page.
 	Console func(*Service) *http.ServeMux
