@@ -104,6 +104,13 @@ bench-records:
 	$(GO) test -count=1 -timeout 2h -v ./internal/face/console -run TestManyRecords -args -records $(RECORDS)
 	$(GO) test -count=1 -timeout 2h -v ./internal/face/console -run TestManyRecords -args -records $(RECORDS) -postgres
 
+# Needs npm and its registry once.
+AXE ?= $(HOME)/.cache/obstat-axe
+.PHONY: test-axe
+test-axe: setup node
+	npm install --silent --no-audit --no-fund --prefix $(AXE) axe-core@4
+	$(GO) test -count=1 -v ./internal/face/console -run TestAxe -args -axe $(AXE)/node_modules/axe-core/axe.min.js
+
 # Without cgo, since agents start it for every call: it starts faster.
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/ ./cmd/obstat

@@ -210,6 +210,7 @@ func TestBrowser(t *testing.T) {
 	t.Run("always with an edited rule", func(t *testing.T) { alwaysEdited(t, browser) })
 	t.Run("a group", func(t *testing.T) { similar(t, browser) })
 	t.Run("several", func(t *testing.T) { selected(t, browser) })
+	t.Run("the pane shows the selection", func(t *testing.T) { paneOfSelection(t, browser) })
 	t.Run("two browsers race", func(t *testing.T) { race(t, browser) })
 	t.Run("looking", func(t *testing.T) { looking(t, browser) })
 	t.Run("reload during a request", func(t *testing.T) {

@@ -10,7 +10,9 @@ import (
 
 // A plot is drawn by the script.
 type plot struct {
-	At     []float64 `json:"at"` // seconds
+	At     []float64 `json:"at"`   // seconds
+	From   int64     `json:"from"` // seconds; the axis shows the time that was asked for, however little happened in it
+	To     int64     `json:"to"`
 	Bars   bool      `json:"bars,omitempty"`
 	Unit   string    `json:"unit,omitempty"`
 	Series []series  `json:"series"`
@@ -64,14 +66,16 @@ func (c *console) charts(w http.ResponseWriter, r *http.Request) error {
 	if p.Day, err = days(r.URL.Query(), 7); err != nil {
 		return err
 	}
-	s, err := c.v.Stats(r.Context(), time.Now().AddDate(0, 0, -max(p.Day, 1)), buckets)
+	now := time.Now()
+	since := now.AddDate(0, 0, -max(p.Day, 1))
+	s, err := c.v.Stats(r.Context(), since, buckets)
 	if err != nil {
 		return err
 	}
-	p.Tiles = []tile{{s.Verdicts["allow"], "allowed"}, {s.Verdicts["deny"], "denied"},
+	p.Tiles = []tile{{s.Verdicts["allow"], "allowed"}, {s.Verdicts["ask"], "asked"}, {s.Verdicts["deny"], "denied"},
 		{s.Answers["approved"], "approved by people"}, {s.Answers["refused"], "refused by people"}, {s.Answers["expired"],
 			"not answered in time"}}
-	p.Answers, p.Latency = verdictPlot(s), latencyPlot(s)
+	p.Answers, p.Latency = verdictPlot(s).over(s, since, now), latencyPlot(s).over(s, since, now)
 	p.Lists = []countList{{"Most asked", bars(s.Asked)}, {"Most denied", bars(s.Denied)},
 		{"Rules that decided most", bars(s.Rules)}}
 	return c.render(w, http.StatusOK, "charts", "frame", p)
@@ -84,8 +88,8 @@ func bars(list []replay.Count) (out []countRow) {
 	return out
 }
 
-func verdictPlot(s *replay.Stats) string {
-	p := plot{Bars: true}
+func verdictPlot(s *replay.Stats) *plot {
+	p := &plot{Bars: true}
 	for _, k := range []struct{ verdict, label, ink string }{{"allow", "allowed", "--allow"}, {"ask", "asked", "--ask"},
 		{"deny", "denied", "--deny"}} {
 		one := series{Label: k.label, Ink: k.ink}
@@ -106,18 +110,16 @@ func verdictPlot(s *replay.Stats) string {
 			}
 		}
 	}
-	return p.over(s)
+	return p
 }
 
-func latencyPlot(s *replay.Stats) string {
-	p := plot{Unit: "ms"}
+func latencyPlot(s *replay.Stats) *plot {
 	median, high := series{Label: "median", Ink: "--accent"}, series{Label: "95th percentile", Ink: "--soft"}
 	for i := range s.Buckets {
 		median.Values = append(median.Values, millis(s.Buckets[i].P50))
 		high.Values = append(high.Values, millis(s.Buckets[i].P95))
 	}
-	p.Series = []series{median, high}
-	return p.over(s)
+	return &plot{Unit: "ms", Series: []series{median, high}}
 }
 
 // millis returns a time in milliseconds; nil where nothing was decided.
@@ -130,8 +132,8 @@ func millis(d time.Duration) *float64 {
 }
 
 // over sets the times of a plot and returns it as JSON.
-func (p *plot) over(s *replay.Stats) string {
-	p.At = []float64{}
+func (p *plot) over(s *replay.Stats, from, to time.Time) string {
+	p.At, p.From, p.To = []float64{}, from.Unix(), to.Unix()
 	for i := range s.Buckets {
 		p.At = append(p.At, float64(s.Buckets[i].From.UnixMilli())/1000)
 	}

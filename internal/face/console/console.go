@@ -84,6 +84,7 @@ func (c *console) routes() *http.ServeMux {
 		"GET /grants":                       c.grants,
 		"POST /grants/{id}/revoke":          c.revoke,
 		"GET /agents":                       c.agents,
+		"POST /logins/{id}/end":             c.endLogin,
 		"/": func(_ http.ResponseWriter, r *http.Request) error {
 			return &client.Problem{Type: "not-found", Title: "There is no such page", Status: http.StatusNotFound,
 				Detail: r.URL.Path}
@@ -137,6 +138,7 @@ func (c *console) frame(r *http.Request, page, title string) (frame, error) {
 var said = map[string]string{
 	"answered":  "Your answer was taken.",
 	"revoked":   "The grant was taken back.",
+	"ended":     "The login was ended.",
 	"kept":      "The version was kept. It is not in force yet.",
 	"activated": "The version is in force, on all replicas within two seconds.",
 	"proposed":  "The version is proposed. It is in force once the others have agreed.",

@@ -86,9 +86,15 @@ func (s *site) login(name string, roles ...string) string {
 // put has the agent put a call, and returns the decision.
 func (s *site) put(tool string, input map[string]string) client.Decision {
 	s.t.Helper()
+	return s.putIn("s1", tool, input)
+}
+
+// putIn is put in another session.
+func (s *site) putIn(session, tool string, input map[string]string) client.Decision {
+	s.t.Helper()
 	raw, err := json.Marshal(input)
 	must(s.t, err)
-	body := `{"call":{"tool":"` + tool + `","session":"s1","dir":"/src/shop","roots":["/src/shop"],"input":` + string(raw) + `}}`
+	body := `{"call":{"tool":"` + tool + `","session":"` + session + `","dir":"/src/shop","roots":["/src/shop"],"input":` + string(raw) + `}}`
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/v1/decisions", strings.NewReader(body))
 	must(s.t, err)
 	req.Header.Set("Authorization", "Bearer "+s.agent)

@@ -37,6 +37,7 @@ func (c *console) revoke(w http.ResponseWriter, r *http.Request) error {
 type agentsPage struct {
 	frame
 	Agents []client.AgentSeen
+	Logins []client.Session // of people; an admin sees and ends them
 }
 
 func (c *console) agents(w http.ResponseWriter, r *http.Request) error {
@@ -48,5 +49,22 @@ func (c *console) agents(w http.ResponseWriter, r *http.Request) error {
 	if p.Agents, err = c.v.Agents(r.Context()); err != nil {
 		return err
 	}
+	if f.Admin() {
+		if p.Logins, err = c.v.Sessions(r.Context()); err != nil {
+			return err
+		}
+	}
 	return c.render(w, http.StatusOK, "agents", "frame", p)
+}
+
+// endLogin ends a person's login: the next page that they open asks them to log in.
+func (c *console) endLogin(w http.ResponseWriter, r *http.Request) error {
+	me := server.PersonOf(r.Context())
+	if err := admin(me); err != nil {
+		return err
+	}
+	if err := c.v.EndSession(r.Context(), me, r.PathValue("id")); err != nil {
+		return err
+	}
+	return done(w, r, "/agents?said=ended")
 }

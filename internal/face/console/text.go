@@ -1,8 +1,10 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +21,7 @@ func funcs() template.FuncMap {
 		"visible": display.Visible,
 		"short":   short,
 		"ago":     ago,
+		"until":   until,
 		"clock":   func(t time.Time) string { return t.UTC().Format("15:04 UTC") },
 		"stamp":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"shade":   shade,
@@ -54,14 +57,24 @@ func ago(t time.Time) string {
 	switch d := time.Since(t); {
 	case t.IsZero():
 		return "never"
-	case d < time.Minute:
+	case d < 5*time.Second:
 		return "just now"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s ago", int(d.Seconds()))
 	case d < time.Hour:
 		return fmt.Sprintf("%d min ago", int(d.Minutes()))
 	case d < 24*time.Hour:
 		return fmt.Sprintf("%d h ago", int(d.Hours()))
 	}
 	return t.UTC().Format("2 Jan 2006 15:04")
+}
+
+// until says when something ends: its time today, else the day as well.
+func until(t time.Time) string {
+	if t = t.UTC(); time.Until(t) < 12*time.Hour {
+		return t.Format("15:04 UTC")
+	}
+	return t.Format("2 Jan 15:04 UTC")
 }
 
 // shade is the colour of a verdict or of a request's state.
@@ -148,12 +161,15 @@ type shownEffect struct{ Level, Kind, Words string }
 
 // effectsOf returns the effects of a call, the most dangerous first.
 func effectsOf(would []explain.Effect) (out []shownEffect) {
-	for _, level := range []string{"high", "mid", ""} {
-		for i := range would {
-			if e := &would[i]; levelOf(e) == level {
-				out = append(out, shownEffect{level, e.Kind, display.Visible(e.Words)})
-			}
-		}
+	would = slices.Clone(would)
+	level := map[string]int{"high": 0, "mid": 1, "": 2}
+	hooks := map[bool]int{true: 1} // `git push` connects before it runs hooks
+	slices.SortStableFunc(would, func(a, b explain.Effect) int {
+		return cmp.Or(level[levelOf(&a)]-level[levelOf(&b)], hooks[a.Hooks]-hooks[b.Hooks])
+	})
+	for i := range would {
+		e := &would[i]
+		out = append(out, shownEffect{levelOf(e), e.Kind, display.Visible(e.Words)})
 	}
 	return out
 }
@@ -163,6 +179,8 @@ func levelOf(e *explain.Effect) string {
 	switch {
 	case e.Harmless:
 		return ""
+	case e.Kind == "code" && (e.Hooks || slices.Contains(e.Notes, "in the workspace")):
+		return "mid" // were all of an inbox red, nothing would be
 	case e.Secret || e.Sensitive != "" || e.Kind == "delete" || e.Kind == "code":
 		return "high"
 	case e.Kind == "write" || e.Kind == "connect":

@@ -192,11 +192,7 @@ func tokenRoutes() []route {
 			}),
 		op("DELETE", "/v1/sessions/{id}", "End a login", admins, nil,
 			func(v *Service, ctx context.Context, r *request[none]) (none, error) {
-				n, err := v.s.auth.endSessions(ctx, r.PathValue("id"), "", r.person.Name)
-				if err == nil && n == 0 {
-					err = newProblem(http.StatusNotFound, "not-found", "there is no such session", r.PathValue("id"))
-				}
-				return none{}, err
+				return none{}, v.EndSession(ctx, r.person, r.PathValue("id"))
 			}),
 		op("DELETE", "/v1/tokens/{id}", "Take a token back", admins, nil,
 			func(v *Service, ctx context.Context, r *request[none]) (none, error) {
@@ -211,13 +207,28 @@ func undelivered(v *Service, ctx context.Context, _ *request[none]) (*client.Und
 }
 
 func listSessions(v *Service, ctx context.Context, _ *request[none]) (*client.Sessions, error) {
+	list, err := v.Sessions(ctx)
+	return &client.Sessions{Sessions: list}, err
+}
+
+// Sessions lists the logins of people.
+func (v *Service) Sessions(ctx context.Context) ([]client.Session, error) {
 	list, _, err := v.s.auth.sessions(ctx)
-	out := &client.Sessions{Sessions: []client.Session{}}
+	out := []client.Session{}
 	for _, s := range list {
-		out.Sessions = append(out.Sessions, client.Session{ID: s.ID, Person: s.Person.Name, Roles: s.Person.Roles,
+		out = append(out, client.Session{ID: s.ID, Person: s.Person.Name, Roles: s.Person.Roles,
 			Login: s.Person.Login, Expires: s.Expires})
 	}
 	return out, err
+}
+
+// EndSession ends a login, for p.
+func (v *Service) EndSession(ctx context.Context, p *Person, id string) error {
+	n, err := v.s.auth.endSessions(ctx, id, "", p.Name)
+	if err == nil && n == 0 {
+		err = newProblem(http.StatusNotFound, "not-found", "there is no such session", id)
+	}
+	return err
 }
 
 const (

@@ -29,6 +29,7 @@ type Effect struct {
 	Secret    bool     `json:"secret,omitempty"`
 	Harmless  bool     `json:"harmless,omitempty"`
 	Recursive bool     `json:"recursive,omitempty"`
+	Hooks     bool     `json:"-"`       // code that the repository's own hooks are
 	Command   int      `json:"command"` // index of the command, -1 for none
 	Span      Span     `json:"span,omitzero"`
 }
@@ -147,7 +148,8 @@ func busyCommands(a *effect.Analysis) []bool {
 func NewEffect(a *effect.Analysis, e *effect.Effect, c *obstat.Call, w obstat.World) Effect {
 	v := Effect{Kind: e.Kind.String(), Path: e.Path, Host: e.Host, Program: e.Program, Detail: e.Detail,
 		Sensitive: e.Sensitive, Where: e.Where,
-		Certain: e.Certain, Secret: e.Secret, Harmless: e.Harmless, Recursive: e.Recursive, Command: e.Command, Span: Span{e.Span.Start, e.Span.End}}
+		Certain: e.Certain, Secret: e.Secret, Harmless: e.Harmless, Recursive: e.Recursive, Command: e.Command,
+		Hooks: e.Tags.Has(effect.Hooks), Span: Span{e.Span.Start, e.Span.End}}
 	if e.Real != e.Path {
 		v.Real = e.Real
 	}

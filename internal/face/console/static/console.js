@@ -26,7 +26,8 @@
     },
     tick: () => all("time[data-left]").forEach((t) => {
       const s = Math.max(0, Math.round((Date.parse(t.dataset.left) - Date.now()) / 1000));
-      const old = t.dataset.made ? `asked ${Math.max(0, Math.round((Date.now() - Date.parse(t.dataset.made)) / 60000))} min ago · ` : "";
+      const made = Math.max(0, Math.round((Date.now() - Date.parse(t.dataset.made)) / 1000));
+      const old = t.dataset.made ? `asked ${made < 60 ? `${made} s` : made < 5400 ? `${Math.round(made / 60)} min` : `${Math.round(made / 3600)} h`} ago · ` : "";
       t.textContent = old + (s > 5400 ? `${Math.round(s / 3600)} h left` : s > 0 ? `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")} left` : "time is over");
       t.classList.toggle("soon", s < 60);
     }),
@@ -79,7 +80,7 @@
       const put = (t, c) => { const s = document.createElement("span"); s.textContent = t; if (c) s.className = c; out.push(s); };
       for (const m of value.matchAll(token)) {
         if (m.index > from) put(value.slice(from, m.index));
-        const verdict = /^["']?(allow|ask|deny)["']?$/.exec(m[2] && !m[3] ? m[2] : m[4] || "");
+        const verdict = /^["']?(allow|ask|deny)["']?$/.exec((m[2] || m[4] || m[5] || "").trim());
         if (m[1]) put(m[0], "note-text");
         else if (verdict) put(m[0], `t-${verdict[1]}`);
         else if (m[2]) { put(m[2], m[3] ? "t-key" : "t-text"); if (m[3]) put(m[3]); } else if (m[5]) { put(m[5], "t-key"); put(m[6]); } else put(m[0], "t-num");
@@ -154,11 +155,12 @@
     const data = JSON.parse(el.dataset.plot), css = getComputedStyle(document.documentElement);
     const ink = (name) => css.getPropertyValue(name).trim();
     const axis = { stroke: ink("--soft"), grid: { stroke: ink("--line"), width: 1 }, ticks: { stroke: ink("--line") } };
-    const series = data.series.map((s) => ({ label: s.label, stroke: ink(s.ink), width: 2, points: { show: false },
+    const series = data.series.map((s) => ({ label: s.label, stroke: ink(s.ink), width: 2, points: { show: !data.bars && s.values.filter((v) => v != null).length < 4 },
       fill: data.bars ? ink(s.ink) : undefined, paths: data.bars ? uPlot.paths.bars({ size: [0.8, 40] }) : undefined,
       value: (_, v, i, at) => { v = at == null ? v : data.series[i - 1].values[at]; return v == null ? "–" : data.unit ? `${v.toFixed(2)} ${data.unit}` : v; } }));
+    const width = (data.to - data.from) / 48; // of a bar, so that the first and the last are not cut
     const counts = data.bars ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6, 1e7] } : {};
-    return new uPlot({ width: el.clientWidth, height: 220, series: [{}, ...series], axes: [axis, { ...axis, ...counts, size: 56 }], scales: { y: { range: (_, lo, hi) => [0, Math.max(hi, 1e-3) * 1.1] } }, cursor: { y: false } }, [data.at, ...data.series.map((s) => s.tops || s.values)], el);
+    return new uPlot({ width: el.clientWidth, height: 220, series: [{}, ...series], axes: [axis, { ...axis, ...counts, size: 56 }], scales: { x: { range: data.bars ? [data.from - width / 2, data.to + width / 2] : [data.from, data.to] }, y: { range: (_, lo, hi) => [0, Math.max(hi, 1e-3) * 1.1] } }, cursor: { y: false } }, [data.at, ...data.series.map((s) => s.tops || s.values)], el);
   };
   if (window.uPlot) {
     const plots = all(".plot[data-plot]").map((el) => [el, draw(el)]);

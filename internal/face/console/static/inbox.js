@@ -4,7 +4,7 @@
   const desk = document.querySelector("#desk"), single = document.querySelector("#single");
   if (!desk && !single) return;
   const { one, all, post, live } = window.obstat;
-  const me = desk ? desk.dataset.me : "";
+  const me = (desk || single).dataset.me;
   const scroll = one("#scroll"), pane = one("#pane") || single, toast = one("#toast"), tally = one("#tally");
   const el = (tag, cls, text) => { const e = document.createElement(tag); if (cls) e.className = cls; if (text !== undefined) e.textContent = text; return e; };
 
@@ -55,24 +55,21 @@
   const age = (ms) => { const s = Math.max(0, Math.round(ms / 1000)); return s < 60 ? `${s} s` : s < 5400 ? `${Math.round(s / 60)} m` : `${Math.round(s / 3600)} h`; };
   const now = () => Date.now() + skew;
   const left = (r) => { const s = Math.max(0, Math.round((r.expires - now()) / 1000)); return s > 5400 ? `${Math.round(s / 3600)} h` : `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}`; };
-  const label = (l) => {
-    if (l.group) { const p = parts(l.members.map((m) => m.text)); return `${l.members.length} similar requests: ${p.head} ${p.tail}`; }
-    const n = notes.get(l.row.id) || {};
-    return [l.row.risk === "high" ? "dangerous" : "", l.row.agent, l.row.text, l.row.worst, n.looking && `${n.looking} is looking`, n.held && `answered by ${n.held}`].filter(Boolean).join(", ");
-  };
   const draw = (l, i) => {
     const li = el("div", `row${l.group ? " group" : ""}${l.inside ? " inside" : ""}`);
     li.id = `row-${l.key}`; li.dataset.key = l.key;
     li.setAttribute("role", "option"); li.setAttribute("aria-posinset", i + 1); li.setAttribute("aria-setsize", shown.length);
     li.style.top = `${i * height()}px`;
     li.append(el("span", "pick"));
+    if ((l.group ? l.members : [l.row]).some((r) => r.risk === "high")) li.append(el("span", "hide", "dangerous")); // its border, in a word
     if (l.group) {
       const p = parts(l.members.map((m) => m.text)), worst = l.members.reduce((a, b) => ((risk[b.risk] || 0) > (risk[a.risk] || 0) ? b : a));
       li.classList.add(worst.risk || "calm");
       li.append(el("span", "turn", open.has(l.group) ? "▾" : "▸"), el("span", "agent", [...new Set(l.members.map((m) => m.agent))].join(", ")));
       const code = el("code", "text");
       const few = [...new Set(p.differ)];
-      code.append(`${p.head} `, el("em", "", `{${few.slice(0, 4).join(", ")}${few.length > 4 ? `, +${few.length - 4}` : ""}}`), ` ${p.tail}`);
+      code.append(p.head);
+      if (few.length > 1) code.append(" ", el("em", "", `{${few.slice(0, 4).join(", ")}${few.length > 4 ? `, +${few.length - 4}` : ""}}`), ` ${p.tail}`);
       li.append(code, effect(worst), el("span", "n", `${l.members.length}×`));
       const old = l.members.reduce((a, b) => (a.expires < b.expires ? a : b));
       li.append(time(old));
@@ -89,7 +86,6 @@
       else li.append(el("span", "n", ""));
       li.append(time(r));
     }
-    li.setAttribute("aria-label", label(l));
     mark(li, l);
     return li;
   };
@@ -163,13 +159,19 @@
     a.dataset.several = "1";
     const back = el("button", "back", "‹"); back.type = "button"; back.dataset.do = "close"; back.setAttribute("aria-label", "Back to the list");
     const about = el("div", "about");
-    about.append(el("h2", "", `${list.length} ${l ? "similar requests" : "selected requests"}`), el("p", "soft", [...new Set(list.map((r) => r.agent))].join(", ")));
+    about.append(el("h2", "", `${list.length} ${l ? "similar" : "selected"} request${list.length === 1 ? "" : "s"}`), el("p", "soft", [...new Set(list.map((r) => r.agent))].join(", ")));
     head.append(back, about);
     const body = el("div", "body"), p = parts(list.map((r) => r.text));
-    const call = el("pre", "call"); call.append(p.head, " ", el("mark", "", "…"), ` ${p.tail}`);
-    body.append(call, el("p", "soft", "They differ in:"));
+    body.tabIndex = 0; // a long one is scrolled by keys
+    const same = new Set(p.differ).size === 1, apart = !p.head && !p.tail;
+    const call = el("pre", "call"); call.append(p.head);
+    if (!same) call.append(" ", el("mark", "", "…"), ` ${p.tail}`);
+    if (!apart) body.append(call, el("p", "soft", same ? (list.length > 1 ? "All are the same, from:" : "") : "They differ in:"));
+    if (same) p.differ = list.map((r) => [r.agent, r.session].filter(Boolean).join(" · "));
+    const does = new Set(list.map((r) => r.worst || ""));
+    if (does.size === 1 && list[0].worst) body.append(el("p", "", `Each would ${list[0].worst}.`));
     const ul = el("ul", "differ");
-    list.slice(0, 200).forEach((r, i) => { const li = el("li"); li.append(el("code", r.risk === "high" ? "high" : "", p.differ[i]), el("small", "", ` ${r.worst || ""}`)); ul.append(li); });
+    list.slice(0, 200).forEach((r, i) => { const li = el("li"); li.append(el("code", r.risk === "high" ? "high" : "", p.differ[i]), el("small", "", does.size > 1 ? ` ${r.worst || ""}` : "")); ul.append(li); });
     body.append(ul);
     if (list.length > 200) body.append(el("p", "soft", `and ${list.length - 200} more`));
     const bad = list.filter((r) => r.risk === "high").length;
@@ -178,9 +180,10 @@
     const w = el("input", "words"); w.placeholder = "Words for the agents (n)"; w.setAttribute("aria-label", "Words for the agents"); w.maxLength = 2000;
     const acts = el("div", "acts main");
     const button = (value, text, key, cls) => { const b = el("button", cls, text); b.value = value; b.name = "do"; if (key) b.append(" ", el("kbd", "", key)); acts.append(b); };
-    button("once", `Allow all ${list.length} once`, "a", "yes");
+    const all = list.length > 1 ? `all ${list.length} ` : "";
+    button("once", `Allow ${all}once`, "a", "yes");
     if (l && list[0].offer) button("halfhour", "… and the like for 30 min", "", "");
-    button("deny", `Deny all ${list.length}`, "d", "no");
+    button("deny", `Deny ${all}`, "d", "no");
     form.append(w, acts);
     form.addEventListener("submit", (e) => { e.preventDefault(); answer(e.submitter.value); });
     a.append(head, told, body, form);
@@ -196,7 +199,7 @@
     if (!desk) return;
     const l = shown[line()];
     document.body.classList.toggle("reading", false);
-    if (picked.size > 1) several(target());
+    if (picked.size && !(picked.size === 1 && picked.has(at))) several(target()); // keys answer the selection, so the pane shows it
     else if (!l) { pane.hidden = true; pane.replaceChildren(); } else if (l.group) several(l.members, l);
     else show(l.key);
   };
@@ -281,10 +284,11 @@
     if (i >= 0) go(i);
   };
   const flush = async () => { if (!last) return; const { ids } = last; last = null; toast.hidden = true; await post("/now", form(ids)); };
+  const mine = (id) => (notes.get(id) || {}).looking === me;
   const look = async () => {
     const a = one("article", pane);
     if (!a || !a.dataset.id) return;
-    const got = await post(`/requests/${a.dataset.id}/look`, new URLSearchParams());
+    const got = await post(`/requests/${a.dataset.id}/look`, new URLSearchParams(mine(a.dataset.id) ? { off: "1" } : {}));
     if (!got.ok) say(got.why);
   };
 
@@ -308,6 +312,8 @@
     if (!here || here.dataset.id !== id) return;
     const n = notes.get(id) || {}, p = one(".looks", pane);
     if (p) { p.hidden = !n.looking || n.looking === me; if (n.looking) one(".who", p).textContent = n.looking; }
+    const b = one("[data-do=look]", pane);
+    if (b) { b.setAttribute("aria-pressed", mine(id)); b.firstChild.textContent = mine(id) ? "Claimed " : "Claim "; }
     if (n.held && n.held !== me) say(`${n.held} has ${n.do === "deny" ? "denied" : "allowed"} it; that is sent in a moment.`);
     if (n.failed) say(`Your answer did not count: ${n.failed}.`);
   };
