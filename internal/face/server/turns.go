@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// turns bounds how many calls are worked on at once, and shares the places between the callers of the last seconds. Alone,
-// a caller has all of them. Beside ten others it has an eleventh, however many connections it holds: its other calls wait,
-// and a flood takes neither the processors nor the store from agents that make a call now and then.
+// turns bounds how many calls are worked on at once, and shares the places between the callers of the last seconds.
+// Alone, a caller has all of them. Beside ten others it has an eleventh, however many connections it holds: its other
+// calls wait, and a flood takes neither the processors nor the store from agents that make a call now and then.
 type turns struct {
 	mu     sync.Mutex
 	places int // in all
