@@ -95,6 +95,7 @@ if [ -n "${FULL:-}" ]; then
 	echo "sdk/python: the engine as WebAssembly"
 	bin=$(env wasm)
 	sh ../typescript/wasm.sh "$cache/bin/obstat.wasm"
+	"$bin/python" -m obstat_sdk.wasm "$cache/bin/obstat.wasm"
 	OBSTAT_WASM="$cache/bin/obstat.wasm" "$bin/python" -m pytest -q tests/wasm_engine.py
 	(cd ../.. && OBSTAT_WASM_HOST="$bin/python $here/tests/wasm_host.py" go test -count=1 -run TestWASM ./internal/face/inprocess)
 fi

@@ -14,6 +14,14 @@ import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+CLASSIFIERS = (
+    "Development Status :: 4 - Beta",
+    "Intended Audience :: Developers",
+    "Operating System :: POSIX",
+    *(f"Programming Language :: Python :: 3.{n}" for n in range(10, 14)),
+    "Topic :: Security",
+    "Typing :: Typed",
+)
 
 
 def python_version(version: str) -> str:
@@ -49,12 +57,18 @@ def build(directory: str, version: str | None = None, links: dict[str, bytes] | 
     info = f"obstat_sdk-{name}.dist-info"
     meta = (
         f"Metadata-Version: 2.4\nName: obstat-sdk\nVersion: {name}\nSummary: Decides the tool calls of AI agents: allow, ask a person, or deny\n"
-        "License-Expression: Apache-2.0\nRequires-Python: >=3.10\nDescription-Content-Type: text/markdown\n\n" + (HERE / "README.md").read_text()
+        "License-Expression: Apache-2.0\nLicense-File: LICENSE\nAuthor: the authors of obstat\n"
+        "Keywords: agents,permissions,approval,audit,tool calls\nProject-URL: Source, https://github.com/obstat/obstat\n"
+        + "".join(f"Classifier: {c}\n" for c in CLASSIFIERS)
+        + "Requires-Python: >=3.10\nProvides-Extra: wasm\nRequires-Dist: wasmtime>=50; extra == 'wasm'\n"
+        + "Description-Content-Type: text/markdown\n\n"
+        + (HERE / "README.md").read_text()
     )
     content = dict(links if links is not None else files(version))
     if module is not None:
         content["obstat_sdk/obstat.wasm"] = Path(module).read_bytes()
     content[f"{info}/METADATA"] = meta.encode()
+    content[f"{info}/licenses/LICENSE"] = (HERE.parent.parent / "LICENSE").read_bytes()
     content[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: obstat\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     record = [f"{path},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()},{len(data)}" for path, data in content.items()]
     content[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,", ""]).encode()

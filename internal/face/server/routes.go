@@ -477,6 +477,9 @@ func reportOutcome(v *Service, ctx context.Context, r *request[client.Outcome]) 
 	if err != nil {
 		return nil, err
 	}
+	if one.State == approval.Pending && !r.body.OK {
+		return v.s.gate.Broker().Withdraw(one.ID) // its caller has given up: `ask="deny"`, or a run that was cancelled
+	}
 	by := r.caller.id()
 	if r.body.Key != "" {
 		by += " " + r.body.Key

@@ -204,6 +204,24 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+// TestGivenUp: the agent that asked takes a request back, which then leaves the inbox; no other agent can, and no
+// answer counts afterwards.
+func TestGivenUp(t *testing.T) {
+	s := open(t, nil)
+	id := s.decide("make", "").Request.ID
+	s.pending(1)
+	other := s.token(client.TokenRequest{Kind: "agent", Name: "other"})
+	if code, body := s.do(other, "POST", "/v1/requests/"+id+"/outcome", `{"ok":false}`); code != 404 {
+		t.Errorf("another agent: %d %s", code, body)
+	}
+	if code, body := s.do(s.agent, "POST", "/v1/requests/"+id+"/outcome", `{"ok":false}`); code != 200 || !strings.Contains(body, "canceled") {
+		t.Errorf("%d %s", code, body)
+	}
+	if code, body := s.do(s.ann, "POST", "/v1/requests/"+id+"/answer", `{"allow":true}`); code != 409 {
+		t.Errorf("answered afterwards: %d %s", code, body)
+	}
+}
+
 // TestClaim: an approval is claimed once, for its own bytes, by the agent that
 // asked.
 func TestClaim(t *testing.T) {

@@ -43,12 +43,34 @@ def ways(c: Any, e: Any) -> dict[str, Callable[[int], Any]]:
         "echo": lambda i: e._exchange(Ask("POST", "/echo", BODY, 5)),
         "durable": lambda i: e._exchange(Ask("POST", "/durable", BODY, 5)),
         "decision": lambda i: c.authorize(call(i)),
+        "try": lambda i: c.decide_by(POLICY, call(i)),
     }
+
+
+POLICY = {"dialect": "opencode", "files": [{"name": "opencode.json", "text": '{"permission": {"*": "deny", "safe": "allow"}}'}]}
+"""The policy of a call that is decided by one of its own, as the drop-ins do; nothing is written down."""
+
+
+def in_process(n: int) -> None:
+    """Times the engine in this process, where OBSTAT_WASM names the module and wasmtime is there."""
+    from obstat_sdk.wasm import Trials
+
+    began = time.perf_counter()
+    trials = Trials(module=os.environ["OBSTAT_WASM"])
+    trials.decide_by(POLICY, call(0))
+    print(f"in process  {(time.perf_counter() - began) * 1e3:.0f} ms to start and decide once", end="")
+    took = []
+    for i in range(n):
+        began = time.perf_counter()
+        if trials.decide_by(POLICY, call(i))["verdict"] != "allow":
+            raise SystemExit("the engine does not allow it")
+        took.append(time.perf_counter() - began)
+    print(f", then {statistics.median(took) * 1e6:.0f} µs (p99 {sorted(took)[n * 99 // 100] * 1e6:.0f})   load {os.getloadavg()[0]:.1f}")
 
 
 def good(name: str, got: Any) -> None:
     """Fails where a round trip was not what it should be."""
-    ok = got.allowed if name == "decision" else isinstance(got, Answer) and got.status == 200
+    ok = got.allowed if name == "decision" else got["verdict"] == "allow" if name == "try" else isinstance(got, Answer) and got.status == 200
     if not ok:
         raise SystemExit(f"{name}: {got}")
 
@@ -81,6 +103,8 @@ async def asynchronous(c: Any, e: Any, n: int) -> dict[str, list[tuple[float, fl
 def main() -> None:
     """Prints the medians and their ratios."""
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    if os.environ.get("OBSTAT_WASM"):
+        in_process(n)
     echo = os.environ["ECHO"]
     server = Server()
     path = server.dir / "echo"
@@ -96,6 +120,8 @@ def main() -> None:
             cpu = {k: statistics.median(t for _, t in v) * 1e6 for k, v in got.items()}
             print(f"{name:<12}" + "".join(f"{k} {wall[k]:5.0f} µs ({cpu[k]:3.0f} of its own)   " for k in wall), end="")
             ratios = f"{wall['decision'] / wall['echo']:.2f} times echo, {wall['decision'] / wall['durable']:.2f} times durable"
+            late = {k: sorted(t for t, _ in got[k])[n * 99 // 100] * 1e6 for k in ("decision", "try")}
+            ratios += f", p99 {late['decision']:.0f} and {late['try']:.0f} µs"
             print(f"{ratios}   server {(server.cpu() - used) / n * 1e6:.0f} µs   load {os.getloadavg()[0]:.1f}")
     finally:
         process.terminate()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from typing import Any, Literal
 from ._types import Call, Decision, ObstatError, decode_input, encode
 from .client import AsyncClient, Client
 
+_GIVEN_UP = "nobody waits for the answer"
 Asking = Literal["pause", "wait", "deny"]
 
 
@@ -85,7 +87,11 @@ class Guard:
         says that the call is made, if it says so."""
         try:
             call = self._call(tool, args, id, session, dir)
-            return self._checked(call, self._sync.authorize(call, wait=self._wait))
+            d = self._sync.authorize(call, wait=self._wait)
+            if self._gives_up(d):
+                with contextlib.suppress(ObstatError):
+                    self._sync.report(d.id, False, _GIVEN_UP)
+            return self._checked(call, d)
         except Exception as e:
             return _denied(e)
 
@@ -93,7 +99,11 @@ class Guard:
         """`check` for asyncio."""
         try:
             call = self._call(tool, args, id, session, dir)
-            return self._checked(call, await self._async.authorize(call, wait=self._wait))
+            d = await self._awaited(call)
+            if self._gives_up(d):
+                with contextlib.suppress(ObstatError):
+                    await self._async.report(d.id, False, _GIVEN_UP)
+            return self._checked(call, d)
         except Exception as e:
             return _denied(e)
 
@@ -131,6 +141,24 @@ class Guard:
         """`done` for asyncio."""
         with contextlib.suppress(ObstatError):
             await self._async.report(checked.decision.id, error is None, _words(error))
+
+    async def _awaited(self, call: Call) -> Decision:
+        """Decides a call. Where the run is cancelled while it waits for a person, the request is taken back."""
+        if not self._wait or call.id is None:
+            return await self._async.authorize(call, wait=self._wait)
+        d = await self._async.authorize(call)  # the request's name, which a cancelled wait does not tell
+        if d.effect != "ask":
+            return d
+        try:
+            return await self._async.authorize(call, wait=self._wait)
+        except asyncio.CancelledError:
+            with contextlib.suppress(ObstatError):
+                await asyncio.shield(self._async.report(d.id, False, "the run was cancelled"))
+            raise
+
+    def _gives_up(self, d: Decision) -> bool:
+        """Tells whether a request is left without anybody who waits for its answer."""
+        return d.effect == "ask" and self.ask != "pause" and d.id is not None and d.state == "pending"
 
     @property
     def _wait(self) -> float:

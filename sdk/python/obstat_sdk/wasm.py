@@ -3,17 +3,24 @@
     engine = Engine([{"name": "obstat.yaml", "text": "version: 1\\n"}])
     engine.decide(Call("Bash", {"command": "git status"})).allowed
 
-What a policy asks about is denied. It needs the package `wasmtime`, which this one does not bring.
+What a policy asks about is denied. It needs the package `wasmtime`, which this one does not bring, and the module
+compiled for this machine, once: `python3 -m obstat_sdk.wasm`.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
+import importlib.metadata
 import json
 import os
+import platform
 import stat
 import struct
+import sys
+import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +29,11 @@ from ._types import Call, Decision, ObstatError, encode
 from ._wire import API, Answer
 from .client import _decision
 
-__all__ = ["Engine", "PolicyError", "Trials"]
+__all__ = ["Engine", "NotCompiled", "PolicyError", "Trials", "compile_module"]
+
+
+class NotCompiled(ObstatError):
+    """The module has not been compiled for this machine, which takes a minute or two and is done once."""
 
 
 class PolicyError(ObstatError):
@@ -43,8 +54,8 @@ class Engine:
 
     `files` are as `{"text": ..., "name": ..., "layer": ...}`, of which only the text has to be there, lowest
     precedence first; without `dialect` the first one's name and shape tell it. `module` is the file
-    obstat.wasm, without it the one that comes with this package. It is compiled once for each user and
-    kept in wasmtime's cache; `cache=False` compiles it each time. Raises `PolicyError`.
+    obstat.wasm, without it the one that comes with this package; `python3 -m obstat_sdk.wasm` has compiled it once
+    for the user, and `cache=False` compiles it each time. Raises `PolicyError` and `NotCompiled`.
     """
 
     def __init__(
@@ -86,7 +97,7 @@ class Engine:
 
 class Trials:
     """Decides calls by policies that come with them, in this process: `decide_by` is as that of `Client`,
-    and asks are asks. It may be used by several threads, which take turns."""
+    and asks are asks. It may be used by several threads, which take turns. Raises `NotCompiled`."""
 
     def __init__(self, *, module: str | None = None, cache: bool = True) -> None:
         self._module = _Module(module or str(Path(__file__).with_name("obstat.wasm")), cache)
@@ -116,10 +127,8 @@ class _Module:
     def __init__(self, path: str, cache: bool, root: str | None = "/") -> None:
         import wasmtime
 
-        config = wasmtime.Config()
-        if cache:  # it cannot be set to False
-            config.cache = True
-        engine = wasmtime.Engine(config)
+        engine = wasmtime.Engine()
+        compiled = _kept(engine, path) if cache else wasmtime.Module.from_file(engine, path)
         wasi = wasmtime.WasiConfig()
         wasi.inherit_env()
         if root is not None:
@@ -130,7 +139,7 @@ class _Module:
         linker.define_wasi()
         if root is not None:
             _see_links(linker, root)
-        self._exports: Any = linker.instantiate(self._store, wasmtime.Module.from_file(engine, path)).exports(self._store)
+        self._exports: Any = linker.instantiate(self._store, compiled).exports(self._store)
         self._exports["_initialize"](self._store)
 
     def send(self, name: str, message: bytes, *before: int) -> bytes:
@@ -143,6 +152,46 @@ class _Module:
         n = x[name](store, *before, len(message))
         at = x["obstat_reply"](store) & 0xFFFFFFFF
         return bytes(x["memory"].read(store, at, at + n))
+
+
+def compile_module(module: str | None = None) -> Path:
+    """Compiles the module for this machine, keeps it for the user, and returns the file."""
+    import wasmtime
+
+    path = module or str(Path(__file__).with_name("obstat.wasm"))
+    to = _place(path)
+    to.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    made = wasmtime.Module.from_file(wasmtime.Engine(), path).serialize()
+    fd, name = tempfile.mkstemp(dir=to.parent)
+    with os.fdopen(fd, "wb") as f:
+        f.write(made)
+    os.replace(name, to)
+    return to
+
+
+def _place(path: str) -> Path:
+    """Where the compiled module is kept: under the name of its bytes and of the wasmtime that compiled it."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    name = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:32]
+    return cache / "obstat-sdk" / "wasm" / f"{name}-{importlib.metadata.version('wasmtime')}-{platform.machine()}.cwasm"
+
+
+def _kept(engine: Any, path: str) -> Any:
+    """Returns the compiled module. It is machine code, so that it counts only where none but the user can write it."""
+    import wasmtime
+
+    at = _place(path)
+    again = "compile it with `python3 -m obstat_sdk.wasm`, which takes a minute or two and is done once"
+    if not at.exists():
+        raise NotCompiled(f"the engine has not been compiled for this machine: {again}, or ask a server")
+    for file in (at, at.parent):
+        st = file.stat()
+        if st.st_uid != os.getuid() or st.st_mode & 0o022:
+            raise NotCompiled(f"{file} can be written by others, so that it is not run: take it away, and {again}")
+    try:
+        return wasmtime.Module.deserialize_file(engine, str(at))
+    except wasmtime.WasmtimeError as e:
+        raise NotCompiled(f"the compiled engine cannot be used ({e}): {again}") from None
 
 
 def _see_links(linker: Any, root: str) -> None:
@@ -182,3 +231,15 @@ def _see_links(linker: Any, root: str) -> None:
 
 _ERRNO = {errno.EACCES: 2, errno.EBADF: 8, errno.EINVAL: 28, errno.ELOOP: 32, errno.ENAMETOOLONG: 37, errno.ENOENT: 44, errno.ENOTDIR: 54}
 """Errors as WASI numbers them; any other is EIO, 29."""
+
+
+def main() -> None:
+    """Compiles the module, of which the file may be named, and says where it is kept."""
+    print("compiling the engine, which takes a minute or two ...", flush=True)
+    began = time.monotonic()
+    at = compile_module(*sys.argv[1:2])
+    print(f"{at} ({time.monotonic() - began:.0f} s)")
+
+
+if __name__ == "__main__":
+    main()

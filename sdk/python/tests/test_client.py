@@ -16,6 +16,7 @@ from conftest import Server
 
 import obstat_sdk as obstat
 from obstat_sdk import AsyncClient, Call, Client, Decision
+from obstat_sdk.guard import Guard
 
 
 class Patient(Client):
@@ -232,3 +233,28 @@ def test_module_functions(shared: Server, monkeypatch: pytest.MonkeyPatch) -> No
     obstat.report(d.id, True)
     assert obstat.explain(call)["verdict"] == "ask"
     assert obstat.run(Call("safe", {"x": 2}), lambda i: i["x"]) == 2
+
+
+def test_given_up_asks_leave_the_inbox(shared: Server) -> None:
+    def waits(to: str) -> list[Any]:
+        return [r for r in shared.pending() if r["call"]["input"].get("to") == to]
+
+    assert not Guard(shared.address, ask="deny").check("pay", {"to": "denied"}).allowed
+    assert not waits("denied")
+    assert not Guard(shared.address, ask="wait", wait=1).check("pay", {"to": "late"}).allowed
+    assert not waits("late")
+    assert Guard(shared.address).check("pay", {"to": "paused"}).asking
+    assert waits("paused")
+
+    async def cancelled() -> None:
+        guard = Guard(shared.address, ask="wait", wait=60)
+        task = asyncio.create_task(guard.acheck("pay", {"to": "cancelled"}, id="call-1", session="s"))
+        while not waits("cancelled"):
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while waits("cancelled"):
+            await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(cancelled(), 60))

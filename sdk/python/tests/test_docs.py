@@ -44,5 +44,8 @@ def test_wheel(tmp_path: Path) -> None:
     engine = zipfile.ZipFile(tmp_path / wheel.build(str(tmp_path), version, module=str(tmp_path / "m"))).read("obstat_sdk/obstat.wasm")
     assert engine == b"module" and "obstat_sdk/obstat.wasm" not in names
     assert {"obstat_sdk/py.typed", "obstat_sdk/adapters/langchain.py", f"obstat_sdk-{version}.dist-info/RECORD"} <= set(names)
+    meta = zipfile.ZipFile(one).read(f"obstat_sdk-{version}.dist-info/METADATA").decode()
+    assert "License-File: LICENSE\n" in meta and "Project-URL: Source" in meta and "Classifier: Typing :: Typed" in meta
+    assert b"Apache License" in zipfile.ZipFile(one).read(f"obstat_sdk-{version}.dist-info/licenses/LICENSE")
     assert not [n for n in names if n.startswith(("tests", "suite", "theirs"))]
     assert version.encode() in zipfile.ZipFile(one).read("obstat_sdk/_version.py")

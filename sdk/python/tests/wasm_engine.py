@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -11,10 +12,16 @@ from pathlib import Path
 import pytest
 
 from obstat_sdk import BadCall, Call
-from obstat_sdk.wasm import Engine, PolicyError
+from obstat_sdk.wasm import Engine, NotCompiled, PolicyError, Trials, _place, compile_module
 
 MODULE = os.environ["OBSTAT_WASM"]
 POLICY = '{"permission": {"*": "deny", "safe": "allow", "pay": "ask", "wipe": "deny"}}'
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled() -> Path:
+    at = _place(MODULE)
+    return at if at.exists() else compile_module(MODULE)
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +72,33 @@ def test_bad_policies(tmp_path: Path) -> None:
     (tmp_path / "no.wasm").write_bytes(b"no module")
     with pytest.raises(Exception, match="no module"):
         Engine([{"text": POLICY}], module=str(tmp_path / "no.wasm"), cache=False)
+
+
+def test_trials() -> None:
+    trials = Trials(module=MODULE)
+    policy = {"dialect": "opencode", "files": [{"name": "opencode.json", "text": POLICY}]}
+    assert [trials.decide_by(policy, Call(t, {}))["verdict"] for t in ("safe", "pay", "wipe", "other")] == ["allow", "ask", "deny", "deny"]
+    context = {"mode": "default", "deny_rules": {"Bash": [{"tool_name": "Bash", "rule_content": "rm:*", "behavior": "deny", "source": "s"}]}}
+    got = trials.decide_by({"dialect": "agentscope", "files": [{"name": "context.json", "text": json.dumps(context)}]}, Call("Bash", {"command": "rm x"}))
+    assert got["verdict"] == "deny"
+    assert trials.decide_by({"dialect": "none", "files": [{"text": "{}"}]}, Call("safe", {}))["verdict"] == "deny"
+
+
+def test_not_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for make in (lambda: Trials(module=MODULE), lambda: Engine([{"text": POLICY}], module=MODULE)):
+        with pytest.raises(NotCompiled, match=r"python3 -m obstat_sdk\.wasm"):
+            make()
+    there = tmp_path / "obstat-sdk" / "wasm" / compiled.name
+    there.parent.mkdir(parents=True, mode=0o700)
+    there.write_bytes(b"no machine code")
+    there.chmod(0o600)
+    with pytest.raises(NotCompiled, match="cannot be used"):
+        Trials(module=MODULE)
+    there.write_bytes(compiled.read_bytes())
+    there.chmod(0o666)
+    with pytest.raises(NotCompiled, match="can be written by others"):
+        Trials(module=MODULE)
 
 
 def test_readme(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
