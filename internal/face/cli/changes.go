@@ -241,6 +241,7 @@ type undoOptions struct {
 	Since   string `flag:"since"`
 	Yes     bool   `flag:"yes"`
 	Look    bool   `flag:"look"`
+	Merge   bool   `flag:"merge"`
 }
 
 func newUndo(f *Factory) *cobra.Command {
@@ -260,6 +261,11 @@ func (o *undoOptions) run(ctx context.Context, args []string) error {
 	plan, err := s.Plan(list, only...)
 	if err != nil {
 		return err
+	}
+	if o.Merge {
+		if err := plan.Merge(); err != nil {
+			return err
+		}
 	}
 	if !o.jsonFlag {
 		o.shows(s, plan)
@@ -282,10 +288,14 @@ func (o *undoOptions) run(ctx context.Context, args []string) error {
 // againstAll says everything that speaks against a plan.
 func againstAll(plan *changes.Plan) error {
 	var lines []string
+	hint := ""
 	for _, g := range plan.Against {
 		lines = append(lines, g.String())
+		if plan.MayMerge(g) {
+			hint = "\nobstat undo --merge keeps later lines where they are others than those that the call changed"
+		}
 	}
-	return fmt.Errorf("nothing was put back, for %w:\n  %s", changes.ErrAgainst, strings.Join(lines, "\n  "))
+	return fmt.Errorf("nothing was put back, for %w:\n  %s%s", changes.ErrAgainst, strings.Join(lines, "\n  "), hint)
 }
 
 // chosen returns the changes that the arguments name, and the paths that they are held to.

@@ -22,6 +22,8 @@ import (
 	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/internal/study/cases"
 	"github.com/obstat/obstat/internal/study/explain"
+	"github.com/obstat/obstat/internal/study/replay"
+	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/policy"
 )
 
@@ -285,6 +287,8 @@ type effectsOptions struct {
 	Command string
 	Call    string `flag:"call"` // JSON
 	Dir     string `flag:"dir C"`
+	Learn   bool   `flag:"learn"`
+	Store   storeOptions
 }
 
 func newEffects(f *Factory) *cobra.Command {
@@ -335,8 +339,12 @@ type commandJSON struct {
 	Span       explain.Span `json:"span,omitzero"`
 }
 
-func (o *effectsOptions) run(_ context.Context, args []string) error {
+func (o *effectsOptions) run(ctx context.Context, args []string) error {
 	switch {
+	case o.Learn && len(args)+len(o.Call) > 0:
+		return usagef("--learn looks at the ledger; give no COMMAND")
+	case o.Learn:
+		return o.learn(ctx)
 	case len(args) > 0 && o.Call != "":
 		return usagef("give COMMAND or --call, not both")
 	case len(args) > 0:
@@ -360,6 +368,49 @@ func (o *effectsOptions) run(_ context.Context, args []string) error {
 	a := explain.Analyze(call, o.World)
 	v := newEffectsJSON(call, a, o.World)
 	return o.show(v, func(s *screen) { s.effects(v, a) })
+}
+
+// learnJSON is the output of `obstat effects --learn --json`.
+type learnJSON struct {
+	V       int             `json:"v"`
+	Lessons []replay.Lesson `json:"lessons"`
+}
+
+// learn prints lines for the knowledge base, of paths that programs changed unpredicted.
+func (o *effectsOptions) learn(ctx context.Context) error {
+	store, err := o.Store.openLog(ctx, o.IO)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	var list []replay.Unpredicted
+	for r, err := range store.Records(ctx, ledger.Query{}) {
+		if err != nil {
+			return err
+		}
+		if r.Kind == ledger.Outcome {
+			list = append(list, replay.UnpredictedOf(r)...)
+		}
+	}
+	out := learnJSON{1, append([]replay.Lesson{}, replay.Learn(list)...)}
+	return o.show(out, func(s *screen) {
+		indent := ""
+		if len(out.Lessons) == 0 {
+			s.printf("no confined run changed a path that was not predicted\n")
+		}
+		for _, l := range out.Lessons {
+			where := "new"
+			if l.Known {
+				where = "adds to the program's own lines"
+			}
+			s.printf("# %s, %s\n", plural(l.N, "path"), where)
+			for line := range strings.SplitSeq(l.Line, "\n\t") {
+				s.printf("%s%s\n", indent, visible(line))
+				indent = "\t"
+			}
+			indent = ""
+		}
+	})
 }
 
 // call is the call that o is about; a command is one of a shell tool.

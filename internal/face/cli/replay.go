@@ -186,6 +186,7 @@ func (s *screen) stats(st *replay.Stats, top int) {
 	s.counts("asked about most", st.Asked)
 	s.counts("denied most", st.Denied)
 	s.counts("rules that decided", st.Rules)
+	s.counts("paths that programs changed unpredicted (obstat effects --learn)", st.Unpredicted)
 	s.idle(st.Unused, top)
 }
 

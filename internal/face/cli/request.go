@@ -50,6 +50,9 @@ func (s *screen) request(r *approval.Request, w obstat.World, now time.Time) str
 	}
 	a := explain.Analyze(&r.Call, w)
 	v := callView(&r.Call, obstat.Ask, r.Part, by)
+	if v.Forever = explain.Forever(a); r.Rule == "" { // else a rule asks, whatever it changes
+		v.Try = explain.ToTry(&r.Call, a)
+	}
 	v.Safety, v.Would, v.Hidden = r.Safety, explain.Effects(a, &r.Call, w), explain.HiddenOf(a)
 	s.whole = true
 	s.head(v)
@@ -60,6 +63,7 @@ func (s *screen) request(r *approval.Request, w obstat.World, now time.Time) str
 	}
 	s.hidden(v)
 	s.each(v)
+	s.forever(v)
 	s.text("who", whoWords(r, now))
 	s.offers(r.Offers, "nothing else that was asked lately")
 	if len(r.Offers) == 0 {

@@ -21,6 +21,7 @@ import (
 	"github.com/obstat/obstat/internal/guard/person"
 	"github.com/obstat/obstat/internal/guard/undo"
 	"github.com/obstat/obstat/internal/keep/statedir"
+	"github.com/obstat/obstat/internal/study/explain"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/store"
 )
@@ -283,7 +284,7 @@ func (o *runOptions) start(ctx context.Context, g *gate.Gate, call *obstat.Call,
 	}
 	o.keptFor(keep)
 	if t != nil {
-		if lerr := o.record(r.State, t, end, time.Since(began)); lerr != nil {
+		if lerr := o.record(r.State, t, end, keep.Surprises, time.Since(began)); lerr != nil {
 			fmt.Fprintf(o.IO.Err, "obstat: the run could not be written down: %v\n", lerr)
 		}
 	}
@@ -311,7 +312,7 @@ func (o *runOptions) prepare(ctx context.Context, g *gate.Gate, call *obstat.Cal
 	r.Environ = os.Environ()
 	r.Stdin, r.Stdout, r.Stderr = o.IO.In, o.IO.Out, o.IO.Err
 	keep = &undo.Run{Getenv: o.Getenv, Call: call, Reason: "it ran confined", Root: r.Bounds.Root,
-		Limits: g.Undo(ctx, call)}
+		Limits: g.Undo(ctx, call), Analysis: explain.Analyze(call, o.World)}
 	keep.Secret = func(path string) bool {
 		d := r.Ask(obstat.FaceRead, path)
 		return d.Verdict != obstat.Allow
@@ -381,12 +382,15 @@ type ranJSON struct {
 	Refused []confined.Refused `json:"refused,omitempty"`
 	Gaps    []string           `json:"not_enforced,omitempty"`
 	Left    int                `json:"left,omitempty"`
+	// Unpredicted are paths that it changed and that were not known before.
+	Unpredicted []undo.Surprise `json:"unpredicted,omitempty"`
 }
 
 // record writes down how a confined run ended.
-func (o *runOptions) record(state string, t *confined.Ticket, end *confined.Ended, took time.Duration) error {
+func (o *runOptions) record(state string, t *confined.Ticket, end *confined.Ended, surprises []undo.Surprise,
+	took time.Duration) error {
 	more := ranJSON{Level: end.Level, Profile: t.Bounds.Profile.Digest(), Exit: end.Exit, Refused: end.Told,
-		Left: end.Left}
+		Left: end.Left, Unpredicted: surprises}
 	for _, gap := range end.Gaps {
 		more.Gaps = append(more.Gaps, gap.String())
 	}

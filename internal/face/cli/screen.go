@@ -94,6 +94,7 @@ func (s *screen) explanation(v *explain.View) {
 	s.would(v)
 	s.inside(v.Confined)
 	s.hidden(v)
+	s.forever(v)
 	s.walk(v)
 	s.changes(v)
 }
@@ -180,6 +181,16 @@ func (s *screen) would(v *explain.View) {
 		texts = []string{"do nothing that is known of"}
 	}
 	s.joined("would", texts)
+}
+
+// forever writes the effects that can never be taken back, and how to run a command to see what it changes.
+func (s *screen) forever(v *explain.View) {
+	if len(v.Forever) > 0 {
+		s.joined("never", v.Forever)
+	}
+	if v.Try != "" {
+		s.text("to see", v.Try)
+	}
 }
 
 // inside writes the limits that the kernel holds a call to: "May write /p.", "Not enforced: ...". Long ones are

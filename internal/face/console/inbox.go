@@ -160,6 +160,8 @@ type pane struct {
 	Diff            []diffLine
 	Effects         []shownEffect
 	Hidden          []string
+	Forever         []string
+	Try             string
 	Wants           []wanted
 	Offers          []shownOffer
 	MayNot          string // why the person cannot answer
@@ -227,6 +229,9 @@ func (c *console) paneOf(ctx context.Context, r *approval.Request, p *server.Per
 	k.Call, k.Rest = split(mark(text, r.Part, risky(would)...), maxPaneText)
 	for _, h := range explain.HiddenOf(a) {
 		k.Hidden = append(k.Hidden, h.Why)
+	}
+	if k.Forever = explain.Forever(a); c.v.Local() && r.Rule == "" {
+		k.Try = explain.ToTry(&r.Call, a)
 	}
 	_, err = explain.WithText(&r.Call, text)
 	k.Editable = err == nil && lines(text) == text && len(text) < maxPaneText // a field would hide invisible characters

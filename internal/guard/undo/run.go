@@ -8,6 +8,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/dialect/native"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/keep/changes"
 	"github.com/obstat/obstat/paths"
 )
@@ -22,13 +23,17 @@ type Run struct {
 	// Secret tells whether contents of a path are a secret, which are kept for a shorter time.
 	Secret func(path string) bool
 	Limits native.Undo
-	Err    error // why nothing was kept
+	// Analysis was made before the run; the paths that changed and that it did not have are Surprises.
+	Analysis  *effect.Analysis
+	Surprises []Surprise
+	Err       error // why nothing was kept
 
 	store *changes.Store
 }
 
 // Before keeps the paths that will be changed.
 func (r *Run) Before(list []confine.Change) {
+	r.Surprises = Surprises(r.Analysis, list, r.Root)
 	reach, gaps, secret := r.reach(list)
 	if r.Limits.Off || len(reach) == 0 && len(gaps) == 0 {
 		return
@@ -47,7 +52,7 @@ func (r *Run) reach(list []confine.Change) (reach []changes.Reach, gaps []change
 		if c.Outcome != confine.Committed || c.Kind == confine.Touched {
 			continue
 		}
-		if dir := r.againDir(c.Path); dir != "" {
+		if dir := againIn(r.Root, c.Path); dir != "" {
 			again[dir] = true
 			continue
 		}
@@ -63,11 +68,11 @@ func (r *Run) reach(list []confine.Change) (reach []changes.Reach, gaps []change
 	return reach, gaps, secret
 }
 
-// againDir returns the topmost directory of a path that programs make again, "" where there is none:
+// againIn returns the topmost directory of a path that programs make again, "" where there is none:
 // `/p/node_modules` for `/p/node_modules/a/b.js`.
-func (r *Run) againDir(path string) string {
+func againIn(root, path string) string {
 	for dir, out := path, ""; ; dir = filepath.Dir(dir) {
-		if len(dir) <= len(r.Root) || dir == filepath.Dir(dir) {
+		if len(dir) <= len(root) || dir == filepath.Dir(dir) {
 			return out
 		}
 		if madeAgain().Has(filepath.Base(dir)) {

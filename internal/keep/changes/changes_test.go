@@ -453,3 +453,57 @@ func TestSweep(t *testing.T) {
 		t.Error("forgotten contents are kept")
 	}
 }
+
+// TestMerge: lines that something else changed since stay, those of the call go back; on the same lines it is a
+// conflict, and nothing is put back.
+func TestMerge(t *testing.T) {
+	for _, c := range []struct{ call, since, want string }{
+		{`sed -i s/3/THREE/ n`, `sed -i s/8/EIGHT/ n`, "1 2 3 4 5 6 7 EIGHT 9"},
+		{`sed -i s/3/THREE/ n`, `printf '10\n' >>n`, "1 2 3 4 5 6 7 8 9 10"},
+		{`sed -i '3d;4d' n`, `sed -i s/9/NINE/ n`, "1 2 3 4 5 6 7 8 NINE"},
+		{`sed -i '3a x' n`, `sed -i 1d n`, "2 3 4 5 6 7 8 9"},
+		{`chmod 600 n; sed -i s/1/ONE/ n`, `sed -i s/9/NINE/ n`, "1 2 3 4 5 6 7 8 NINE"},
+		{`sed -i s/3/THREE/ n`, `sed -i s/THREE/three/ n`, ""},
+		{`sed -i s/3/THREE/ n`, `sed -i 3d n`, ""},
+		{`sed -i s/3/THREE/ n`, `printf '\377' >>n`, ""},
+		{`rm n`, `seq 5 >n`, ""},
+		{`echo new >b2`, `echo more >>b2`, ""},
+		{`sed -i s/3/THREE/ n`, `rm n; mkdir n`, ""},
+		{`sed -i s/3/THREE/ n`, `mv n m; ln -s m n`, ""},
+	} {
+		t.Run(c.call+"; "+c.since, func(t *testing.T) {
+			s, dir := open(t), project(t)
+			shell(t, dir, "seq 9 >n; chmod 640 n")
+			save(t, s, "c", dir, "n", "b2")
+			shell(t, dir, c.call)
+			change := end(t, s, "c")
+			shell(t, dir, c.since)
+			before := hashOf(t, dir)
+			p, err := s.Plan([]*Change{change})
+			if err != nil || len(p.Against) != 1 {
+				t.Fatalf("%v %v", err, p.Against)
+			}
+			if err := p.Merge(); err != nil {
+				t.Fatal(err)
+			}
+			back, err := p.Apply(Of{})
+			if c.want == "" {
+				if !errors.Is(err, ErrAgainst) || hashOf(t, dir) != before {
+					t.Errorf("a conflict was put back: %v", err)
+				}
+				return
+			}
+			b, _ := os.ReadFile(dir + "/n")
+			if got := strings.Join(strings.Fields(string(b)), " "); err != nil || got != c.want {
+				t.Fatalf("%q %v, want %q", got, err, c.want)
+			}
+			if info, err := os.Stat(dir + "/n"); err != nil || info.Mode() != 0o640 {
+				t.Errorf("mode %v %v", info.Mode(), err)
+			}
+			undo(t, s, back)
+			if hashOf(t, dir) != before {
+				t.Error("taking the merge back does not bring the later text back")
+			}
+		})
+	}
+}

@@ -84,6 +84,8 @@ type Change struct {
 	// Undoes are the changes that this one took back; Undone is the change that took this one back.
 	Undoes []string `json:"undoes,omitempty"`
 	Undone string   `json:"undone,omitempty"`
+	// Forgot are paths whose contents after the call are not kept any more.
+	Forgot []Name `json:"forgot,omitempty"`
 	// Keep is how long it is kept, by the policy of its call.
 	Keep time.Duration `json:"keep,omitempty"`
 	// Secret: it holds secrets, which are kept for a shorter time.
@@ -195,6 +197,7 @@ func (s *Store) end(c *Change) error {
 	if err := s.lookAgain(c); err != nil {
 		return err
 	}
+	s.keepAfter(c)
 	return s.write(c)
 }
 

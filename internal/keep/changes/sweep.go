@@ -95,7 +95,11 @@ func (s *Store) Forget(path string) (n int, err error) {
 			c.Gaps = append(c.Gaps, Gap{Path: e.Path, Why: "its earlier contents were forgotten"})
 			return true
 		})
-		if dropped := before - len(c.Before); dropped > 0 {
+		after := slices.ContainsFunc(c.After, func(e Entry) bool { return under.Has(string(e.Path)) && !c.forgot(e.Path) })
+		if after {
+			c.Forgot = append(c.Forgot, Name(path))
+		}
+		if dropped := before - len(c.Before); dropped > 0 || after {
 			n += dropped
 			err = errors.Join(err, s.write(c))
 		}
@@ -110,6 +114,11 @@ func (s *Store) dropUnneeded(list []*Change) (size int64, err error) {
 	for _, c := range list {
 		for _, e := range c.Before {
 			needed[e.Digest] = true
+		}
+		for _, e := range c.After {
+			if e.Size <= mostMerged && !c.forgot(e.Path) {
+				needed[e.Digest] = true
+			}
 		}
 	}
 	top := filepath.Join(s.dir, "blobs")

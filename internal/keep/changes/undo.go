@@ -28,12 +28,16 @@ type Plan struct {
 	// Unsure: a call was not reported to have ended, so that nothing tells its changes from later ones.
 	Unsure bool
 
-	s *Store
+	s     *Store
+	since map[string]since // paths that something else changed after the call
 }
+
+// changedSince is why a path speaks against a plan that Merge may take out of it.
+const changedSince = "it was changed since"
 
 // Plan says how changes are taken back together; with only, no more of them than lies at or below these paths.
 func (s *Store) Plan(list []*Change, only ...string) (*Plan, error) {
-	p := &Plan{s: s, Changes: slices.Clone(list)}
+	p := &Plan{s: s, Changes: slices.Clone(list), since: map[string]since{}}
 	slices.SortFunc(p.Changes, func(a, b *Change) int { return strings.Compare(b.ID, a.ID) })
 	want, now := tree{}, tree{} // of the oldest change, after the latest
 	for _, c := range p.Changes {
@@ -107,7 +111,8 @@ func (p *Plan) step(path string, now, to *State, want tree) {
 		p.against(path, plain(err))
 	case is.Equal(to):
 	case !is.Equal(now):
-		p.against(path, "it was changed since")
+		p.since[path] = since{is, *now, *to}
+		p.against(path, changedSince)
 	case to.Kind == Other:
 		p.against(path, "it was a device, a pipe or a socket")
 	default:

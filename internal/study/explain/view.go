@@ -51,11 +51,14 @@ type View struct {
 	// input.
 	Text string `json:"text"`
 	// Mark is the part of Text that decided; zero is the whole.
-	Mark    Span     `json:"mark,omitzero"`
-	By      By       `json:"by"`
-	Why     string   `json:"why"`
-	Would   []Effect `json:"would"`
-	Hidden  []Hidden `json:"hidden,omitempty"`
+	Mark   Span     `json:"mark,omitzero"`
+	By     By       `json:"by"`
+	Why    string   `json:"why"`
+	Would  []Effect `json:"would"`
+	Hidden []Hidden `json:"hidden,omitempty"`
+	// Forever says of an ask which effects can never be taken back, and Try is a command that runs it to see.
+	Forever []string `json:"forever,omitempty"`
+	Try     string   `json:"try,omitempty"`
 	Walk    []Walk   `json:"walk"`
 	Amend   []Step   `json:"amend,omitempty"`
 	Floor   string   `json:"floor"` // one line on the floor's part in it
@@ -102,6 +105,12 @@ func Explain(r *Request) *View {
 		v.Why += "; over " + d.Over.String() + ": that judge of the agent's own is not asked"
 	}
 	v.Would, v.Hidden = Effects(x.a, r.Call, r.World), HiddenOf(x.a)
+	if d.Verdict == obstat.Ask {
+		v.Forever = Forever(x.a)
+	}
+	if d.OnlyUnknown {
+		v.Try = ToTry(r.Call, x.a)
+	}
 	v.Walk, v.Amend, v.Floor = x.walk(), steps(tr.Amend, nil), x.floor()
 	v.Changes = x.changes()
 	return v

@@ -169,6 +169,8 @@ type Stats struct {
 	Denied   []Count        `json:"denied"`   // most denied ones
 	Rules    []Count        `json:"rules"`    // which rules decided
 	Kinds    []Kind         `json:"kinds"`    // of tools, the most used first
+	// Unpredicted counts the paths that programs changed in confined runs and that were not known before.
+	Unpredicted []Count `json:"unpredicted,omitempty"`
 	// Unused are the rules of a policy that decided nothing.
 	Unused []Unused `json:"unused,omitempty"`
 }
@@ -267,6 +269,7 @@ type tally struct {
 	text                 func(c *obstat.Call) string
 	asked, denied, rules map[string]int
 	kinds                map[string]*Kind
+	unpredicted          map[string]int
 	moments              []moment
 }
 
@@ -274,7 +277,7 @@ type tally struct {
 func CountRecords(records iter.Seq2[*ledger.Record, error], o *StatsOptions) (*Stats, error) {
 	s := &Stats{V: 1, Verdicts: map[string]int{}, Answers: map[string]int{}}
 	t := &tally{Stats: s, text: o.Text, asked: map[string]int{}, denied: map[string]int{}, rules: map[string]int{},
-		kinds: map[string]*Kind{}}
+		kinds: map[string]*Kind{}, unpredicted: map[string]int{}}
 	var open asks
 	for r, err := range records {
 		if err != nil {
@@ -292,6 +295,9 @@ func CountRecords(records iter.Seq2[*ledger.Record, error], o *StatsOptions) (*S
 			s.Answers[r.Verdict]++
 		case ledger.Outcome:
 			kindOf(t.kinds, r.Tool).Outcomes[r.Verdict]++
+			for _, u := range UnpredictedOf(r) {
+				t.unpredicted[u.Program]++
+			}
 		}
 		if call := open.call(r); call != nil {
 			t.add(call)
@@ -302,7 +308,7 @@ func CountRecords(records iter.Seq2[*ledger.Record, error], o *StatsOptions) (*S
 	}
 	top := cmp.Or(o.Top, 10)
 	s.Asked, s.Denied, s.Rules = most(t.asked, top), most(t.denied, top), most(t.rules, top)
-	s.Kinds = byUse(t.kinds, top)
+	s.Kinds, s.Unpredicted = byUse(t.kinds, top), most(t.unpredicted, top)
 	s.bucket(t.moments, cmp.Or(o.Buckets, 60))
 	s.unused(o.Program, t.rules)
 	return s, nil
