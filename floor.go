@@ -84,6 +84,7 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o *outcome) {
 		{fl.shell(), fl.chains},
 		{fl.shell(), fl.written},
 		{true, fl.effects},
+		{server, fl.lines},
 		{fl.shell(), fl.words},
 	} {
 		if step.applies {
@@ -504,6 +505,26 @@ func (fl *floorWalk) asCall(tool, field, text, dir string) (*Facts, error) {
 	return &Facts{Call: &call, World: fl.f.World, Mode: fl.f.Mode, pol: fl.pol}, nil
 }
 
+// lines puts the texts that a server's tool may run to the rules for commands, as a shell tool's calls: of
+// `{"command": "rm x"}` the rule Bash(rm *) holds, and of `{"script": "rm x"}`, which may be no command, it asks.
+func (fl *floorWalk) lines() {
+	for _, line := range fl.a.Lines {
+		f, err := fl.asCall("Bash", "command", line.Text, line.Dir)
+		if err != nil || fl.o.verdict == Deny {
+			return
+		}
+		d := fl.pol.Decide(f.Call, fl.f.World)
+		if d.Rule == nil || d.Verdict == Allow || fl.general(d.Rule, "Bash") {
+			continue
+		}
+		o := outcome{verdict: d.Verdict, stage: stageFloor, rule: d.Rule}
+		if !line.Sure {
+			o.verdict = Ask
+		}
+		fl.tighten(o, line.Text, "the tool may run it as a command")
+	}
+}
+
 // maxTail bounds how many ends of an unknown program's arguments are looked at.
 const maxTail = 64
 
@@ -617,6 +638,10 @@ func (fl *floorWalk) writtenText(t *effect.Text, left int, why string) int {
 			for fl.mayTouch(c, e, piece); strings.HasPrefix(piece, "../"); { // as seen from where the file lies
 				piece = piece[len("../"):]
 				fl.mayTouch(c, e, piece)
+			}
+			if write := e; fl.inProject(c, piece) {
+				write.Kind = effect.Write
+				fl.mayTouch(c, write, piece)
 			}
 		}
 	}

@@ -273,6 +273,7 @@ func (a *analyzer) simple(c *shell.Command, f *frame) {
 			continue
 		}
 		a.assign(as.Name, &as.Value, f.span(as.Span), min(cmd, len(a.an.Commands)-1))
+		a.handed(as, c, cmd, f)
 	}
 	for i := range c.Redirects {
 		a.redirect(&c.Redirects[i], min(cmd, len(a.an.Commands)-1), f)
@@ -346,6 +347,10 @@ func (a *analyzer) command(words []shell.Word, assigns []shell.Assign, f *frame)
 		return
 	}
 	a.depth++
+	if name, ok := strings.CutPrefix(words[0].Text, "="); ok && name != "" && words[0].Known { // zsh: `=rm x`
+		words = slices.Clone(words)
+		words[0].Text, words[0].Raw = name, name
+	}
 	cmd := a.addCommand(words, assigns, f)
 	w := &words[0]
 	switch {
@@ -382,6 +387,10 @@ func (a *analyzer) program(words []shell.Word, cmd int, f *frame) {
 	if sp == nil || !standard {
 		a.gap(UnknownProgram, "what the program does is not known", f.span(w.Span), cmd)
 		a.fed(cmd, f)
+		unknown := &call{a: a, f: *f, words: words, cmd: cmd, name: name}
+		for i := 1; i < len(words) && a.afford(1); i++ {
+			unknown.mayConnect(&words[i])
+		}
 		return
 	}
 	if sp.style&styleBuiltin != 0 && !f.reported && !runsBuiltins(f.via) {

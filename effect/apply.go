@@ -150,6 +150,8 @@ func (c *call) applyNetwork(r role, w *shell.Word) bool {
 		if !w.Known {
 			c.gap(DynamicOperand, "what is asked for is known only at run time", w)
 		}
+	case roleVia:
+		c.via(w)
 	case roleGitURL:
 		if !w.Known || strings.Contains(w.Text, "::") {
 			c.gap(NotPlain, "an address that can make git run a program", w)
@@ -334,6 +336,9 @@ func (c *call) readFile(w *shell.Word, show bool) {
 	if w.Known && (w.Text == "-" || w.Text == "") { // no file has an empty name: `sed -i '' s/a/b/ f`
 		return
 	}
+	if c.mayConnect(w) {
+		return // no file: `xmllint http://h.example/x`
+	}
 	if c.inPlace {
 		from := len(c.a.an.Effects)
 		c.changeFile(Write, w)
@@ -440,6 +445,9 @@ func processSubst(w *shell.Word) bool {
 
 // listFile is a path of which only name and metadata are read.
 func (c *call) listFile(w *shell.Word) {
+	if c.mayConnect(w) {
+		return
+	}
 	if c.inPlace { // `ruff check --fix src`
 		if c.format(w); !c.open {
 			return
@@ -494,7 +502,7 @@ func (c *call) format(w *shell.Word) {
 
 // changeFile is a path that is written or removed.
 func (c *call) changeFile(k Kind, w *shell.Word) {
-	if w.Known && sink(w.Text) || processSubst(w) {
+	if w.Known && sink(w.Text) || processSubst(w) || c.mayConnect(w) {
 		return
 	}
 	e := c.newEffect(k, w)

@@ -178,7 +178,7 @@ func (c *call) subcommand() bool {
 	c.settleFlags()
 	for i := at[0]; i < len(c.words); i++ {
 		c.fileURL(&c.words[i], roleText) // whatever takes it, `file://f` names a file
-		c.mention(i, &c.words[i])
+		c.unplaced(i)
 	}
 	return false
 }

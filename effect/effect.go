@@ -306,11 +306,12 @@ type Analysis struct {
 	ReadOnly bool   // it provably only reads
 }
 
-// Parsed is how the shell reads the text.
+// Parsed is how the shell reads the text, and texts that it may be given.
 type Parsed struct {
 	Findings   []shell.Finding
 	Constructs []shell.Construct
 	script     *shell.Script
+	Lines      []Line // that a tool of which nothing is known may run
 }
 
 // A Text is written into a file that the call may run afterwards, such as a test or a Dockerfile, or fed to a program.

@@ -26,6 +26,7 @@ type envRule struct {
 	values  []string // words of values that do no harm although the name can
 	project bool     // places inside the workspace only add its own code
 	address bool     // names another server, and no program
+	proxy   bool     // likewise, and programs connect to it
 }
 
 // parseEnvRules reads a block `env harmless` or `env WHY`: patterns of names, each with the
@@ -33,11 +34,12 @@ type envRule struct {
 func parseEnvRules(head, body string) []envRule {
 	head, project := strings.CutPrefix(strings.TrimSpace(head), "project ")
 	head, address := strings.CutPrefix(head, "address ")
+	head, proxy := strings.CutPrefix(head, "proxy ")
 	lex := kb.Lexer{Text: body}
 	var out []envRule
 	for tok := lex.Next(); tok != ""; tok = lex.Next() {
 		name, values, _ := kb.CutCall(tok)
-		out = append(out, envRule{name, head != "harmless", head, strings.Fields(values), project, address})
+		out = append(out, envRule{name, head != "harmless", head, strings.Fields(values), project, address || proxy, proxy})
 	}
 	return out
 }
@@ -64,9 +66,19 @@ func (a *analyzer) assign(name string, v *shell.Word, span shell.Span, cmd int) 
 	case name == "PATH" && appends(v) && !strings.Contains(a.an.Source, "unset"):
 		a.moreCode("PATH has more programs", span, cmd)
 	case r.address:
+		a.proxied(r, v, span, cmd)
 		a.gap(DynamicOperand, name+" "+r.why, span, cmd)
 	default:
 		a.gap(Environment, name+" "+r.why, span, cmd)
+	}
+}
+
+// proxied is a variable that names a host which programs connect to: `http_proxy=http://h.example curl localhost`.
+func (a *analyzer) proxied(r *envRule, v *shell.Word, span shell.Span, cmd int) {
+	for i := 0; r.proxy && i < len(hostsIn(v.Text)); i++ {
+		e := Effect{Kind: Connect, Origin: Origin{Command: cmd, Span: span}}
+		e.Raw, e.Host = v.Text, hostsIn(v.Text)[i]
+		a.effect(e)
 	}
 }
 

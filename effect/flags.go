@@ -30,7 +30,7 @@ func (c *call) unlisted(i int) {
 	c.unsure = true
 	c.mayRun(i)
 	c.fileURL(&c.words[i], roleText)
-	c.mention(i, &c.words[i])
+	c.unplaced(i)
 	c.gap(UnknownFlag, "a flag that is not known", &c.words[i])
 }
 

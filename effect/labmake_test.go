@@ -13,7 +13,7 @@ var labValue = map[role]string{
 	roleHost: "127.0.0.1", roleFrom: "a.txt", roleTo: "out.txt", roleRun: "./evil", roleRunMore: "./evil", roleExec: "./evil ';'", roleShell: "./evil", roleRest: "./evil",
 	roleRemote: "./evil", roleParallel: "./evil", roleCode: "1", roleScript: "src/x.sh", roleModule: "json.tool", roleEnv: "A=1", roleSed: "s/a/b/", roleAwk: "'{print}'",
 	roleSQL: "'select 1'", roleData: "x", roleForm: "a=b", roleMethod: "GET", roleGitConfig: "core.pager=cat", roleSSHOption: "BatchMode=yes", roleName: "'*.txt'",
-	roleMaybe: "out.txt", roleTarFile: "t.tar", roleSocat: "STDIN", roleRev: "HEAD", roleRepo: ".", roleMark: "{}", roleAssign: "A=1", roleLookup: "localhost",
+	roleMaybe: "out.txt", roleTarFile: "t.tar", roleSocat: "STDIN", roleRev: "HEAD", roleRepo: ".", roleMark: "{}", roleAssign: "A=1", roleLookup: "localhost", roleVia: "localhost",
 	roleSetVar: "A", roleSetting: "a", roleGitURL: ".", roleUnless: "x", roleInto: "sub", roleTracked: "HEAD", roleBranch: "HEAD", roleUndone: "a.txt",
 }
 

@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/effect/internal/left"
@@ -31,6 +32,12 @@ func (c *call) mention(at int, w *shell.Word) {
 	c.sensitive(Pieces(text, false), w)
 }
 
+// unplaced notes a word at a place that the knowledge base does not have: it may name a file or a host.
+func (c *call) unplaced(at int) {
+	c.mention(at, &c.words[at])
+	c.mayConnect(&c.words[at])
+}
+
 // looksLikePath reports whether a text looks like more than a name or a revision: `HEAD~1` is no path.
 func looksLikePath(text string) bool {
 	return strings.ContainsAny(text, "./@%*?[") || strings.HasPrefix(text, "~")
@@ -40,12 +47,17 @@ func looksLikePath(text string) bool {
 // `--from-file=key=f`.
 func (c *call) valueMention(f *flag, val *shell.Word, at int) {
 	switch f.role {
+	case roleDefine:
 	case roleText:
 		if f.said || c.isTextFlag(f) {
 			return
 		}
 	case roleRead, rolePeek, roleList, roleWrite:
 		if !strings.ContainsAny(val.Text, "@=") {
+			return
+		}
+	case roleDir: // `make -C .git/hooks`
+		if !c.runsCode() {
 			return
 		}
 	default:
@@ -55,6 +67,11 @@ func (c *call) valueMention(f *flag, val *shell.Word, at int) {
 		at = min(at+1, len(c.words)-1)
 	}
 	c.mention(at, val)
+}
+
+// runsCode reports whether the program runs code that is not looked into, as a build does.
+func (c *call) runsCode() bool {
+	return slices.ContainsFunc(c.spec.does, func(v deed) bool { return v.verb == doesCode })
 }
 
 var textFlags = kb.Table("!text-flags")
@@ -105,6 +122,19 @@ func (a *analyzer) fed(cmd int, f *frame) {
 	}
 	if strings.TrimSpace(text) != "" && a.afford(len(text)/bytesOfWork) {
 		a.an.Fed = append(a.an.Fed, Text{Text: text, Command: cmd})
+	}
+}
+
+// handed notes a variable that a program gets whose value may be a file: `LESSHISTFILE=f less a`.
+func (a *analyzer) handed(as *shell.Assign, c *shell.Command, cmd int, f *frame) {
+	value := as.Value.Text
+	r := a.dict.variable(as.Name)
+	fine := r != nil && (!r.harm || r.allows(value)) // `KUBECONFIG=~/.kube/dev kubectl get po`
+	if len(c.Words) == 0 || cmd >= len(a.an.Commands) || fine || f.where != "" {
+		return
+	}
+	if as.Value.Known && strings.Contains(value, "/") && !strings.ContainsAny(value, " \n") && len(value) < maxPattern {
+		a.an.Fed = append(a.an.Fed, Text{Text: value, Command: cmd})
 	}
 }
 

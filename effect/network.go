@@ -60,6 +60,58 @@ func (c *call) url(w *shell.Word) {
 
 var metadataHosts = kb.Table("!metadata-hosts")
 
+// via is a text with addresses in a notation of the program's own: `80:h.example:443`, `me@a.example,b.example`.
+func (c *call) via(w *shell.Word) {
+	if !w.Known {
+		c.gap(DynamicOperand, "where it connects is known only at run time", w)
+	}
+	for _, host := range hostsIn(w.Text) {
+		c.connect(host, w, false)
+	}
+}
+
+// hostsIn returns the parts of a text that are hosts.
+func hostsIn(text string) (out []string) {
+	if i := strings.Index(text, "://"); i >= 0 {
+		text = text[i+3:]
+	}
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(":,@/[] +", r) }) {
+		if hostShaped(part) || thisMachine(part) {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+var netSchemes = kb.Table("!url-schemes")
+
+// webHost returns the host of an address in a text: `docker://h.example/x`, `--url=https://h.example`.
+func webHost(text string) (host string, ok bool) {
+	i := strings.Index(text, "://")
+	if i <= 0 || len(text) > maxPattern {
+		return "", false
+	}
+	notScheme := func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '+') }
+	scheme := strings.ToLower(text[:i])
+	if !netSchemes().Has(scheme[strings.LastIndexFunc(scheme, notScheme)+1:]) {
+		return "", false
+	}
+	_, host = urlHost(text[i-1:])
+	return strings.Trim(host, `'"`), host != ""
+}
+
+// mayConnect adds that a command may connect to the host that a word names at a place of which nothing is said:
+// `lynx http://h.example`.
+func (c *call) mayConnect(w *shell.Word) bool {
+	host, ok := webHost(w.Text)
+	if ok && c.f.where == "" {
+		e := c.newEffect(Connect, w)
+		e.Host, e.Certain = host, false
+		c.a.effect(e)
+	}
+	return ok
+}
+
 // transfer is a local file or host:file.
 func (c *call) transfer(r role, w *shell.Word) {
 	if host, ok := remotePath(w.Text); ok {

@@ -144,7 +144,7 @@ func (r role) touches() []Kind {
 		return []Kind{Read, Connect}
 	case roleTo:
 		return []Kind{Write, Connect}
-	case roleURL, roleHost, roleLookup, roleGitURL, roleSocat:
+	case roleURL, roleHost, roleLookup, roleGitURL, roleSocat, roleVia:
 		return []Kind{Connect}
 	case roleDir, roleRepo, roleWorkdir, roleMount, roleTarFile, roleLink, roleMove:
 		return []Kind{Read, Write, Delete}

@@ -58,7 +58,7 @@ func TestMentions(t *testing.T) {
 			t.Errorf("%s: mentions %v", c, an.Commands[0].Mentions)
 		}
 	}
-	for c, want := range map[string]int{"tnftp <<< '!cat .env'": 1, "cat <<< .env": 0, "grep x <<< .env": 0, "tee a <<< .env": 0, "git commit -F - <<< .env": 0} {
+	for c, want := range map[string]int{"frobnicate <<< '!cat .env'": 1, "cat <<< .env": 0, "grep x <<< .env": 0, "tee a <<< .env": 0, "git commit -F - <<< .env": 0} {
 		if an := AnalyzeCommand(c, testOptions()); len(an.Fed) != want {
 			t.Errorf("%s: fed %+v", c, an.Fed)
 		}

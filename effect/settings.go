@@ -9,6 +9,8 @@ import (
 
 var (
 	sshRuns      = kb.Table("!ssh-runs")
+	sshWrites    = kb.Table("!ssh-writes")
+	sshHosts     = kb.Table("!ssh-hosts")
 	sshCommands  = kb.Table("!ssh-commands")
 	socatStreams = kb.Table("!socat-streams")
 	socatRuns    = kb.Table("!socat-runs")
@@ -27,6 +29,13 @@ func (c *call) sshOption(w *shell.Word) {
 		}
 	case !w.Known:
 		c.gap(DynamicOperand, "a setting is known only at run time", w)
+	default:
+		i := strings.IndexAny(w.Text, "= ")
+		if v := after(w, i+1); i > 0 && sshWrites().Has(name) && v.Text != "none" {
+			c.changeFile(Write, &v)
+		} else if i > 0 && sshHosts().Has(name) {
+			c.via(&v)
+		}
 	}
 }
 

@@ -342,13 +342,17 @@ func (c *call) operands(ops []int) {
 		}
 		if at >= len(c.args) {
 			c.gap(UnknownFlag, "one argument more than is understood", w)
-			c.mention(i, w)
+			c.unplaced(i)
 			c.mayRun(i)
 			continue
 		}
 		o := &c.args[at]
 		if c.unsaid(o, w) {
 			c.mention(i, w)
+		}
+		books := c.harmlessSpec() || c.root.style&styleGit != 0 // `git remote add x https://h.example/x`
+		if o.role == roleText && !books && !strings.ContainsAny(w.Text, " =") {
+			c.mayConnect(w) // `convert http://h.example/a.png b.png`
 		}
 		if o.role == roleEnv {
 			c.envWord(w)
@@ -378,6 +382,9 @@ func (c *call) unsaid(o *operand, w *shell.Word) bool {
 		return c.spec.anyArgs || c.unsure
 	case roleRead, rolePeek, roleList, roleWrite:
 		return strings.HasPrefix(w.Text, "@")
+	case roleUnless: // `rename 's,^,d/,' f`, `make DESTDIR=d install`
+		_, substitutes := replacement(w.Text)
+		return substitutes || c.runsCode() && strings.Contains(w.Text, "=")
 	}
 	return false
 }

@@ -62,6 +62,7 @@ const (
 	roleMount                 // directory that a container is given: here:there
 	roleWorkdir               // directory that a container works in
 	roleEntry                 // program that a container runs, before its operands
+	roleVia                   // addresses in a notation of the program's own: `80:h.example:443`
 	roleDefine                // NAME=value, of which the program may run the value: `make CC=x`
 )
 
@@ -79,6 +80,7 @@ var roleNames = [...]string{
 	roleEnvName: "envname", roleUnless: "unless", roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec",
 	roleUndone: "undone", roleBranch: "branch", roleBlob: "blob", roleSuffix: "suffix", roleLink: "link",
 	roleMove: "move", roleMount: "mount", roleWorkdir: "workdir", roleEntry: "entry", roleDefine: "define",
+	roleVia: "via",
 }
 
 // risky reports whether a word of this role can do more than be looked at. A program with a
