@@ -6,6 +6,7 @@
 # make build  bin/obstat
 # make dist   packages for people without Go: archives, .deb, container image, formula, checksums, SBOMs
 # make play   the playground, in dist/play
+# make site   the documentation as a site, in dist/site; a link that leads nowhere fails it
 # make sdk    the packages for Python and Node, in dist/, with the binary's version
 # make test-sdk  both packages around every framework there is, at all versions that are tested
 # make test-originals  the five systems' own tests with obstat in their place, and CALLS calls beside the originals
@@ -122,6 +123,11 @@ dist:
 # Plain files for any web server; obstat serve --play dist/play shows them at /play.
 play:
 	$(GO) run -C packaging ./make -play -out dist/play
+
+# The documentation as a site, with search: plain files for any web server.
+.PHONY: site
+site:
+	$(GO) run -C packaging ./make -site -out dist/site
 
 # What the playground answers in Chromium, without a network, beside the command; make test asks 100 of them.
 .PHONY: test-play

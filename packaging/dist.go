@@ -142,6 +142,9 @@ func Write(dir string, files []File) error {
 		return err
 	}
 	for _, f := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, f.Name)), 0o755); err != nil {
+			return err
+		}
 		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, os.FileMode(f.Mode)); err != nil {
 			return err
 		}

@@ -23,6 +23,7 @@ func main() {
 		"(default $OBSTAT_SIGN_KEY)")
 	unsigned := flag.Bool("unsigned", false, "build a release without a signature")
 	play := flag.Bool("play", false, "build the playground alone, into the directory of -out")
+	docs := flag.Bool("site", false, "build the documentation's site alone, into the directory of -out")
 	root := flag.String("root", "..", "the checkout; the other paths are as seen from there")
 	flag.Parse()
 	if err := os.Chdir(*root); err != nil {
@@ -38,9 +39,12 @@ func main() {
 		fmt.Println(at.version)
 		return
 	}
-	if *play {
-		if err := pages(*out, site.Play); err != nil {
-			fmt.Fprintln(os.Stderr, "play:", err)
+	for make, wanted := range map[string]bool{"play": *play, "site": *docs} {
+		if !wanted {
+			continue
+		}
+		if err := pages(*out, map[string]maker{"play": site.Play, "site": site.Docs}[make]); err != nil {
+			fmt.Fprintln(os.Stderr, make+":", err)
 			os.Exit(1)
 		}
 		return
@@ -55,8 +59,11 @@ func main() {
 	}
 }
 
+// A maker makes files of the checkout at root.
+type maker func(root string) ([]packaging.File, error)
+
 // pages writes the files that make makes of this checkout.
-func pages(out string, make func(root string) ([]packaging.File, error)) error {
+func pages(out string, make maker) error {
 	files, err := make(".")
 	if err != nil {
 		return err
