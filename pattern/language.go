@@ -150,7 +150,7 @@ func (l *language) must(prefix string, line bool) bool {
 			return false
 		}
 		slices.Sort(s.list)
-		key := setKey(s.list)
+		key := string(appendKey(nil, s.list))
 		if known[key] {
 			continue
 		}

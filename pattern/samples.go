@@ -1,7 +1,6 @@
 package pattern
 
 import (
-	"encoding/binary"
 	"slices"
 	"unicode/utf8"
 
@@ -76,9 +75,18 @@ type sampler struct {
 	owner    []uint16    // of an instruction
 	seen     pcSet
 	complete bool
+	stack    []uint32 // of enter
+	next     []uint32 // the set that a step leads to
+	key      []byte   // of that set
+	visited  int      // states, over all steps
 }
 
-const maxSampleSets = 4096
+const (
+	maxSampleSets = 4096
+	// maxSetStates bounds the states that are visited, for each set of the limit: sets of hundreds of states, as
+	// many patterns with `**/` have them, cost as much as there are characters to tell apart.
+	maxSetStates = 64
+)
 
 func (s *Sampling) machine() *sampler {
 	m := &sampler{complete: true}
@@ -130,7 +138,7 @@ func (m *sampler) walk(s *Sampling, visit func(text string, set []uint32) bool) 
 		return
 	}
 	sets := []sampleSet{{set: start, from: -1}}
-	known := map[string]bool{setKey(start): true}
+	known := map[string]bool{string(m.keyOf(start)): true}
 	limit := s.Limit
 	if limit == 0 {
 		limit = maxSampleSets
@@ -140,12 +148,11 @@ func (m *sampler) walk(s *Sampling, visit func(text string, set []uint32) bool) 
 			return
 		}
 		for _, r := range m.runes(sets[i].set) {
-			next := m.step(sets[i].set, r)
-			if key := setKey(next); !known[key] && m.alive(s, next) {
-				known[key] = true
-				sets = append(sets, sampleSet{next, i, r, sets[i].depth + 1})
+			if next := m.step(sets[i].set, r); !known[string(m.keyOf(next))] && m.alive(s, next) {
+				known[string(m.key)] = true
+				sets = append(sets, sampleSet{slices.Clone(next), i, r, sets[i].depth + 1})
 			}
-			if len(sets) >= limit {
+			if len(sets) >= limit || m.visited > limit*maxSetStates {
 				m.complete = false
 				break // those that are there are visited
 			}
@@ -161,12 +168,18 @@ func textOf(sets []sampleSet, i int) string {
 	return string(out)
 }
 
-func setKey(set []uint32) string {
-	key := make([]byte, 0, 3*len(set))
+// keyOf returns a key of a set, until the next call.
+func (m *sampler) keyOf(set []uint32) []byte {
+	m.key = appendKey(m.key[:0], set)
+	return m.key
+}
+
+// appendKey appends a key of a set of states.
+func appendKey(key []byte, set []uint32) []byte {
 	for _, i := range set {
 		key = append(key, byte(i), byte(i>>8), byte(i>>16))
 	}
-	return string(binary.AppendUvarint(key, uint64(len(set))))
+	return key
 }
 
 // start returns the states before a text.
@@ -179,7 +192,7 @@ func (m *sampler) start(s *Sampling) []uint32 {
 		m.seen.reset(len(m.owner))
 		set := m.enter(nil, i, l.auto.start)
 		for _, r := range s.before(i - len(s.Within)) {
-			set = m.step(set, r)
+			set = slices.Clone(m.step(set, r))
 		}
 		all = append(all, set...)
 	}
@@ -199,7 +212,7 @@ func (s *Sampling) before(i int) string {
 // of language i.
 func (m *sampler) enter(set []uint32, i int, at uint32) []uint32 {
 	l := m.langs[i]
-	stack := []uint32{at}
+	stack := append(m.stack[:0], at)
 	for len(stack) > 0 {
 		at = stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
@@ -212,6 +225,7 @@ func (m *sampler) enter(set []uint32, i int, at uint32) []uint32 {
 			set = append(set, m.first[i]+at)
 		}
 	}
+	m.stack = stack
 	return set
 }
 
@@ -221,14 +235,18 @@ func (m *sampler) inst(at uint32) (*autoInst, int) {
 	return &m.langs[i].auto.insts[at-m.first[i]], i
 }
 
-func (m *sampler) step(set []uint32, r rune) (out []uint32) {
+// step returns the states behind a character, until the next step.
+func (m *sampler) step(set []uint32, r rune) []uint32 {
 	m.seen.reset(len(m.owner))
+	out := m.next[:0]
+	m.visited += len(set)
 	for _, at := range set {
 		if in, i := m.inst(at); in.op == opRune && in.set.Has(r) {
 			out = m.enter(out, i, in.out)
 		}
 	}
 	slices.Sort(out)
+	m.next = out
 	return out
 }
 

@@ -227,12 +227,17 @@ func (o *initOptions) check(dir, name string, found *policy.InForce) *initial.Ch
 			was = append(was, p.Loaded.Policy)
 		}
 	}
+	made, searches := &diff.Made{}, 0
 	return &initial.Check{Home: home, Loosened: func(l *dialect.Loaded) ([]diff.Region, error) {
+		if o.IO.OutTTY && len(was) > 0 && searches == 0 {
+			fmt.Fprintln(o.IO.Err, "trying the draft against the rules in force …")
+		}
+		searches++
 		after, err := o.find(dir, name, l.Input.Files[0].Data)
 		if err != nil {
 			return nil, err
 		}
-		regions := diff.Loosened(&diff.Draft{Was: was, Now: l.Policy, Dir: dir, Home: home,
+		regions := diff.Loosened(&diff.Draft{Was: was, Now: l.Policy, Dir: dir, Home: home, Made: made,
 			Before: func(c *obstat.Call) obstat.Decision { return found.Decide(c, world).Decision },
 			After:  func(c *obstat.Call) obstat.Decision { return after.Decide(c, world).Decision }})
 		return regions, nil
@@ -310,7 +315,8 @@ func (o *initOptions) preview(name string, d *initial.Draft) {
 // maxSkipped is how many rules that are not taken over are shown.
 const maxSkipped = 8
 
-// summary says which rules of agents' own files are in the draft, denials first, and which are not.
+// summary says in the order of a person's thoughts: which rules of agents' own files are in the draft, denials first,
+// which are not, and whether a call would be freer.
 func (o *initOptions) summary(d *initial.Draft) {
 	counts := map[string][3]int{}
 	for _, l := range o.taken {
@@ -318,6 +324,8 @@ func (o *initOptions) summary(d *initial.Draft) {
 		n[slices.Index([]string{"deny", "ask", "allow"}, l.List)]++
 		counts[l.Why] = n
 	}
+	width := newScreen(o.IO).width
+	fmt.Fprintln(o.IO.Err)
 	for _, from := range slices.Sorted(maps.Keys(counts)) {
 		n, file := counts[from], strings.TrimSuffix(strings.TrimPrefix(from, "From "), ".")
 		fmt.Fprintf(o.IO.Err, "taken over from %s: %s, %s, %s\n", visible(file), plural(n[0], "denial"),
@@ -328,7 +336,10 @@ func (o *initOptions) summary(d *initial.Draft) {
 			fmt.Fprintf(o.IO.Err, "not taken over: %d more; --json lists them\n", len(d.Skipped)-i)
 			break
 		}
-		fmt.Fprintf(o.IO.Err, "not taken over: %s\n", visible(s))
+		fmt.Fprintln(o.IO.Err, clip("not taken over: "+visible(s), width))
+	}
+	if len(d.Looser) == 0 && len(counts) > 0 {
+		fmt.Fprintln(o.IO.Err, "no call that was tried is freer than by the rules in force")
 	}
 }
 

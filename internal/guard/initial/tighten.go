@@ -125,6 +125,7 @@ func (s *sheet) candidates(r *diff.Region) (out []string) {
 		for _, verb := range verbs {
 			p.Verbs = verb
 			out = append(out, p.String())
+			out = append(out, withoutExceptions(p)...)
 		}
 	}
 	for i := range a.Effects {
@@ -150,6 +151,27 @@ func (s *sheet) candidates(r *diff.Region) (out []string) {
 		}
 	}
 	return out
+}
+
+// withoutExceptions returns sentences for calls that a rule's exceptions leave out though the original does not:
+// `*.env.example` of obstat.yaml is also all that is in a directory of that name, opencode's is not. First those inside
+// of an exception, then the whole rule without any.
+func withoutExceptions(p convert.Phrase) (out []string) {
+	if len(p.Except) == 0 {
+		return nil
+	}
+	inside := p
+	inside.Targets, inside.Except = nil, nil
+	for _, x := range p.Except {
+		if !strings.HasSuffix(x, "*") && !strings.ContainsAny(x, ` "`) {
+			inside.Targets = append(inside.Targets, x+"/*")
+		}
+	}
+	if len(inside.Targets) > 0 {
+		out = append(out, inside.String())
+	}
+	p.Except = nil
+	return append(out, p.String())
 }
 
 // conditions says a call to a tool by one field of its input: `tool Agent where input.subagent_type is "x"`.

@@ -30,6 +30,8 @@ type Options struct {
 	Readable bool
 	// World is what the calls see of the machine; nil: a home directory and nothing else.
 	World obstat.World
+	// Made keeps the texts that are made of patterns, for the next comparison; nil keeps none.
+	Made *Made
 }
 
 // A Report lists the regions in which two policies differ.
@@ -80,7 +82,7 @@ func Compare(was, now *obstat.Policy, o *Options) *Report {
 	if o == nil {
 		o = &Options{}
 	}
-	c := &comparison{was: was, now: now, world: o.World, readable: o.Readable, left: cmp.Or(o.Limit, maxTried),
+	c := &comparison{was: was, now: now, world: o.World, readable: o.Readable, made: o.Made, left: cmp.Or(o.Limit, maxTried),
 		regions: map[region]*Region{},
 		report:  &Report{V: 1, Was: was.Digest(), Now: now.Digest(), Regions: []Region{}}}
 	if c.world == nil {
@@ -160,7 +162,8 @@ type comparison struct {
 	readable bool
 	left     int       // calls that may still be decided
 	under    []setting // circumstances to try each call under, besides none
-	draft    *Draft    // only deny and ask rules of was are looked at, see [Loosened]
+	made     *Made
+	draft    *Draft // only deny and ask rules of was are looked at, see [Loosened]
 	regions  map[region]*Region
 	report   *Report
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
@@ -24,12 +25,39 @@ type Draft struct {
 	Dir, Home string
 	// Limit bounds how many calls of each policy in Was are decided; zero is 6,000.
 	Limit int
+	// Made keeps the texts that are made of patterns, for the next search of a draft that is being changed; nil keeps
+	// none.
+	Made *Made
 	// Specific leaves out ask rules about everything that a tool does, `"*": ask`: they are a default, which
 	// rules that are accepted one by one are there to narrow.
 	Specific bool
 }
 
 const maxWitnesses = 6_000
+
+// Made are texts that were made of patterns. Its zero value is empty.
+type Made struct {
+	patterns map[obstat.Text]*pattern.Pattern
+	texts    map[pair][]string
+}
+
+// ready returns m with room for texts.
+func (m *Made) ready() *Made {
+	if m == nil {
+		m = &Made{}
+	}
+	if m.patterns == nil {
+		m.patterns, m.texts = map[obstat.Text]*pattern.Pattern{}, map[pair][]string{}
+	}
+	return m
+}
+
+// A pair is two patterns whose texts are looked for together, within those of a third.
+type pair struct {
+	one, other, within *pattern.Pattern
+	before, beside     string
+	both               bool // a text of the other alone counts, too
+}
 
 // Loosened returns the regions of calls that a deny or ask rule in force decides and that the draft
 // decides more freely, each with its smallest call: nil is a draft that loosens no rule. Calls are made up
@@ -54,7 +82,7 @@ func Loosened(d *Draft) []Region {
 		a, b := was.Program(), d.Now.Program()
 		c := &comparison{was: was, now: d.Now, world: world, readable: a.Dialect != b.Dialect,
 			left: cmp.Or(d.Limit, maxWitnesses), regions: regions,
-			report: &Report{}, draft: &full, modes: commonModes(a, b)}
+			report: &Report{}, draft: &full, made: d.Made, modes: commonModes(a, b)}
 		newSearch(c).run()
 	}
 	out := make([]Region, 0, len(regions))
@@ -148,7 +176,8 @@ func strictRules(a, b *obstat.Program) (out []rule) {
 		for _, name := range slices.Sorted(maps.Keys(p.Rules)) {
 			for i := range p.Rules[name] {
 				r := &p.Rules[name][i]
-				out = append(out, rule{r, p == a && r.Verdict != obstat.Allow})
+				out = append(out, rule{Rule: r, changed: p == a && r.Verdict != obstat.Allow,
+					verb: p == b && p.Dialect != a.Dialect})
 			}
 		}
 	}
@@ -157,26 +186,61 @@ func strictRules(a, b *obstat.Program) (out []rule) {
 
 // pairs returns samples of each pattern that counts together with each other one, for patterns that are
 // too many to be followed at once.
-func pairs(s *pattern.Sampling) (out []pattern.Sample) {
-	const limit, most = 256, 4_000
+func (m *Made) pairs(s *pattern.Sampling, most int) (out []pattern.Sample) {
 	n := 0
+	known := map[string]bool{}
 	for i := range s.Patterns {
 		if s.Of != nil && !s.Of[i] {
 			continue
 		}
 		for j := range s.Patterns {
+			both := s.Of == nil || s.Of[j]
+			if both && j < i || !meet(s, i, j) {
+				continue
+			}
 			if n++; n > most {
 				return out
 			}
-			two := &pattern.Sampling{Patterns: []*pattern.Pattern{s.Patterns[i], s.Patterns[j]}, Of: []bool{true, false},
-				Before: []string{s.Before[i], s.Before[j]}, Within: s.Within, Limit: limit}
-			samples, _ := two.Samples()
-			for _, x := range samples {
-				out = append(out, pattern.Sample{Text: x.Text, Hits: hitsOf(s, x.Text)})
+			for _, text := range m.pair(s, i, j) {
+				if !known[text] {
+					known[text] = true
+					out = append(out, pattern.Sample{Text: text, Hits: hitsOf(s, text)})
+				}
 			}
 		}
 	}
 	return out
+}
+
+// meet tells whether two patterns may match one text, by how both begin: `git *` and `npm *` do not.
+func meet(s *pattern.Sampling, i, j int) bool {
+	rest := func(at int) (string, bool) {
+		prefix := s.Patterns[at].Shape().Prefix
+		n := min(len(prefix), len(s.Before[at]))
+		return prefix[n:], prefix[:n] == s.Before[at][:n]
+	}
+	a, ok := rest(i)
+	b, also := rest(j)
+	return i == j || ok && also && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
+}
+
+// pair returns texts that tell two patterns apart, the first of which counts.
+func (m *Made) pair(s *pattern.Sampling, i, j int) []string {
+	const limit = 256
+	both := s.Of == nil || s.Of[j]
+	key := pair{s.Patterns[i], s.Patterns[j], s.Within[0], s.Before[i], s.Before[j], both}
+	texts, known := m.texts[key]
+	if known {
+		return texts
+	}
+	two := &pattern.Sampling{Patterns: []*pattern.Pattern{s.Patterns[i], s.Patterns[j]}, Of: []bool{true, both},
+		Before: []string{s.Before[i], s.Before[j]}, Within: s.Within, Limit: limit}
+	samples, _ := two.Samples()
+	for _, x := range samples {
+		texts = append(texts, x.Text)
+	}
+	m.texts[key] = texts
+	return texts
 }
 
 // hitsOf tells which of the patterns match a text.

@@ -19,7 +19,7 @@ type search struct {
 	*comparison
 	rules    []rule // of both, each once
 	all      bool   // more than rules differ
-	patterns map[obstat.Text]*pattern.Pattern
+	made     *Made
 	seen     map[string]bool // templates that would be decided like others
 	tools    []string        // named by When stages
 	toolName map[string]bool // fields of rules that show the tool's name
@@ -32,11 +32,12 @@ type search struct {
 type rule struct {
 	*obstat.Rule
 	changed bool // it is in one of the two, or elsewhere in the other
+	verb    bool // it is of a draft, and its tool is a verb such as `run`
 }
 
 func newSearch(c *comparison) *search {
 	a, b := c.was.Program(), c.now.Program()
-	s := &search{comparison: c, patterns: map[obstat.Text]*pattern.Pattern{}, seen: map[string]bool{},
+	s := &search{comparison: c, made: c.made.ready(), seen: map[string]bool{},
 		all:    bare(a) != bare(b),
 		groups: map[string]*group{}, same: map[string]*group{}, names: map[string]*name{}}
 	s.rules = merge(a, b)
@@ -104,11 +105,11 @@ func merge(a, b *obstat.Program) (out []rule) {
 		was, now := a.Rules[name], b.Rules[name]
 		same := inBoth(name, was, now)
 		for i := range was {
-			out = append(out, rule{&was[i], !same[keyOf(name, &was[i])]})
+			out = append(out, rule{Rule: &was[i], changed: !same[keyOf(name, &was[i])]})
 		}
 		for i := range now {
 			if !same[keyOf(name, &now[i])] {
-				out = append(out, rule{&now[i], true})
+				out = append(out, rule{Rule: &now[i], changed: true})
 			}
 		}
 	}
@@ -147,10 +148,10 @@ func inBoth(list string, a, b []obstat.Rule) map[key]bool {
 }
 
 func (s *search) compiled(t obstat.Text) *pattern.Pattern {
-	p, ok := s.patterns[t]
+	p, ok := s.made.patterns[t]
 	if !ok {
 		p, _ = pattern.Compile(t.Flavour, t.Text)
-		s.patterns[t] = p
+		s.made.patterns[t] = p
 	}
 	return p
 }
@@ -210,11 +211,14 @@ func (s *search) fields() (out []string) {
 	return out
 }
 
+// noTools are permissions of opencode's that no tool has by that name: they are asked for beside a tool's own.
+var noTools = []string{"doom_loop", "external_directory"}
+
 // toolNames returns the tools to make calls of: those that rules name, samples of the patterns of
 // names, and those of the catalogue.
 func (s *search) toolNames() (out []string) {
 	add := func(name string) {
-		if name != "" && !slices.Contains(out, name) {
+		if name != "" && !slices.Contains(out, name) && !slices.Contains(noTools, name) {
 			out = append(out, name)
 		}
 	}
@@ -226,10 +230,10 @@ func (s *search) toolNames() (out []string) {
 		if p := s.rules[i].Pattern; s.toolName[s.rules[i].Field] && strings.Contains(p.Text, serverPrefix) { // else any word
 			t = p
 		}
-		if t.Flavour == pattern.Exact {
+		if t.Flavour == pattern.Exact && !s.rules[i].verb {
 			add(t.Text)
 		}
-		if p := s.compiled(t); !t.IsZero() && p != nil && !asked[t] {
+		if p := s.compiled(t); !t.IsZero() && p != nil && !asked[t] && !s.rules[i].verb {
 			asked[t] = true
 			sampling.Patterns = append(sampling.Patterns, p)
 		}
@@ -428,8 +432,8 @@ func (s *search) sample(t *template, sampling *pattern.Sampling) {
 			sampling.Within, sampling.Limit = []*pattern.Pattern{within}, 0
 		}
 		samples, all := sampling.Samples()
-		if !all && s.draft != nil {
-			samples = append(samples, pairs(sampling)...)
+		if !all && within != nil {
+			samples = append(samples, s.made.pairs(sampling, s.most())...)
 		}
 		for _, x := range samples {
 			for _, end := range t.kind.endings() {
@@ -440,6 +444,14 @@ func (s *search) sample(t *template, sampling *pattern.Sampling) {
 			}
 		}
 	}
+}
+
+// most returns how many pairs of patterns are looked at for a template: a draft is refused by what is found.
+func (s *search) most() int {
+	if s.draft != nil {
+		return 4_000
+	}
+	return 1_000
 }
 
 // alikeHits tells whether a text is matched by the very patterns that another one is.
