@@ -121,7 +121,7 @@ func (o *offering) command(c *effect.Command) {
 	if !c.Known || c.Program == "" || c.Transparent || strings.ContainsAny(c.Text, "*\n\r") {
 		return
 	}
-	text, head := "run "+quotedCommand(c.Text), ""
+	text, head := "run "+QuotedCommand(c.Text), ""
 	if len(c.Words) > 2 && plainWord(c.Words[1].Text) && c.Path == c.Program {
 		head = "run " + c.Program + " " + c.Words[1].Text
 		if slices.Contains(strings.Fields(groups), c.Words[1].Text) {
@@ -135,7 +135,7 @@ func (o *offering) command(c *effect.Command) {
 	}
 	switch {
 	case broad(text):
-		o.say("run exactly " + quotedCommand(c.Text))
+		o.say("run exactly " + QuotedCommand(c.Text))
 	case head == "" || !strings.ContainsAny(c.Text, `'"\`): // else the words of one commit, which no other has
 		o.say(text)
 	}
@@ -205,8 +205,8 @@ func quoted(s string) string {
 	return s
 }
 
-// quotedCommand writes a command so that its words are read as they are.
-func quotedCommand(s string) string {
+// QuotedCommand writes a command so that its words are read as they are.
+func QuotedCommand(s string) string {
 	word := func(w string) bool { return w == "except" || w == "where" || w == "exactly" }
 	switch {
 	case !strings.ContainsAny(s, `,'"`) && !slices.ContainsFunc(strings.Fields(s), word):
@@ -222,7 +222,7 @@ func quotedCommand(s string) string {
 // RuleFor says an effect as a sentence: `run npm run`, `write ./src`.
 func (Dialect) RuleFor(_ *dialect.Loaded, kind, target, anchor string) (obstat.Offer, bool) {
 	if kind == dialect.EffectRun {
-		target = quotedCommand(target)
+		target = QuotedCommand(target)
 	} else if kind != obstat.FaceConnect {
 		dir, ending, _ := strings.Cut(target, dialect.AnyBelow)
 		target = (&offering{call: &obstat.Call{Project: anchor}}).spell(dir)

@@ -57,6 +57,7 @@ type line struct {
 	text    string // without its exceptions
 	except  []string
 	reason  string
+	comment string       // above it
 	from    *obstat.Rule // nil: added, for a rule that the dialect has built in
 }
 
@@ -88,7 +89,7 @@ func ToNative(l *dialect.Loaded, o *Options) (*Result, error) {
 	d.Regions = slices.DeleteFunc(d.Regions, func(r diff.Region) bool { return c.otherTool(&r) })
 	c.out.OtherTools = d.Looser + d.Tighter - len(d.Regions)
 	d.Looser -= c.out.OtherTools
-	c.out.Text = c.text()
+	c.out.Text = c.keep()
 	return c.out, nil
 }
 
@@ -124,6 +125,7 @@ type conversion struct {
 	deny  bool // for calls that no rule is about
 	// beside: the sentences stand beside others, so that an ask about everything has to be said.
 	beside bool
+	made   diff.Made // texts of patterns, over all comparisons
 	out    *Result
 }
 
@@ -173,9 +175,9 @@ func (c *conversion) say() {
 	}
 }
 
-// whole tells whether a line allows all that a verb says.
+// whole tells whether a line allows all that a verb says, or all that a server's tool does.
 func whole(ln line) bool {
-	return ln.verdict == obstat.Allow && strings.HasSuffix(ln.text, " anything")
+	return ln.verdict == obstat.Allow && (strings.HasSuffix(ln.text, " anything") || strings.HasPrefix(ln.text, "tool mcp"))
 }
 
 // everything are the sentences about all that a call may do.
@@ -278,6 +280,9 @@ func yaml(lines []line, deny bool) (text string, at map[int]int) {
 			if !head {
 				b.WriteString(v.String() + ":\n")
 				head = true
+			}
+			if ln.comment != "" {
+				b.WriteString("  # " + ln.comment + "\n")
 			}
 			at[strings.Count(b.String(), "\n")+1] = i
 			if ln.reason == "" {

@@ -3,6 +3,7 @@ package convert_test
 import (
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -187,7 +188,7 @@ priority = 300
 			t.Fatal(err)
 		}
 		for _, w := range tt.want {
-			if !strings.Contains(res.Text, w+"\n") {
+			if !says(res.Text, w) {
 				t.Errorf("%s: no %q in\n%s", tt.name, w, res.Text)
 			}
 		}
@@ -195,4 +196,19 @@ priority = 300
 			t.Errorf("%s: %d looser, unsaid %+v\n%s", tt.name, res.Differences.Looser, res.Unsaid, res.Text)
 		}
 	}
+}
+
+// says tells whether a sentence of a file is about a target under a verb, alone or among others.
+func says(text, sentence string) bool {
+	if strings.Contains(text, sentence+"\n") {
+		return true
+	}
+	verb, target, _ := strings.Cut(sentence, " ")
+	for line := range strings.Lines(text) {
+		line = strings.TrimPrefix(strings.TrimSpace(line), "- ")
+		if line == sentence || strings.HasPrefix(line, verb+" ") && slices.Contains(convert.Parts(line).Targets, target) {
+			return true
+		}
+	}
+	return false
 }

@@ -51,13 +51,15 @@ func (p Phrase) String() string {
 
 // outside returns where a word stands that is not in quotes; -1 is nowhere.
 func outside(s, word string) int {
-	quoted := false
+	quote := byte(0)
 	for i := range len(s) {
-		if s[i] == '"' {
-			quoted = !quoted
-		}
-		if !quoted && strings.HasPrefix(s[i:], word) {
+		switch c := s[i]; {
+		case quote == 0 && strings.HasPrefix(s[i:], word):
 			return i
+		case quote == c:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
 		}
 	}
 	return -1

@@ -26,7 +26,7 @@ const (
 // before it have to be decided again; the last word has a search among all.
 func (c *conversion) prove() error {
 	for range maxSearches {
-		if err := c.compare(&diff.Options{Limit: c.limit, Readable: true}); err != nil || c.out.Differences.Looser == 0 {
+		if err := c.compare(c.search()); err != nil || c.out.Differences.Looser == 0 {
 			return err
 		}
 		searched, changed := c.out.Differences, false
@@ -43,7 +43,7 @@ func (c *conversion) prove() error {
 			return nil
 		}
 	}
-	return c.compare(&diff.Options{Limit: c.limit, Readable: true})
+	return c.compare(c.search())
 }
 
 // tighten takes out lines that allow more than the original, and adds lines for its asks and
@@ -64,7 +64,9 @@ func (c *conversion) tighten() bool {
 			more = append(more, exact)
 		} else if !gone[at] && (!c.loose || c.tooLoose(r, at)) {
 			gone[at] = true
-			if from := c.lines[at].from; from != nil {
+			if narrow, ok := forTool(&c.lines[at]); ok {
+				more = append(more, narrow)
+			} else if from := c.lines[at].from; from != nil {
 				c.unsaid(from, fmt.Sprintf("`%s` would allow %s as well, which is %s: %s", c.lines[at].sentence(),
 					explain.TextOf(r.Call), past(r.Was), r.WasBy.Reason))
 			}
@@ -87,6 +89,30 @@ func (c *conversion) tighten() bool {
 	}
 	c.lines = left
 	return changed
+}
+
+// forTool says a rule for one tool by the tool's name, where its effect allows more: `connect go.dev` is also about
+// `curl`, and `tool WebFetch where input.url like "https://go.dev/*"` is not.
+func forTool(ln *line) (line, bool) {
+	verb, target, _ := strings.Cut(ln.text, " ")
+	if ln.verdict != obstat.Allow || ln.from == nil || verb == "tool" || verb == "run" {
+		return line{}, false
+	}
+	name := ln.from.Tool.Text
+	if ln.from.Tool.Flavour != pattern.Exact {
+		name, _, _ = strings.Cut(ln.from.Source, "(")
+	}
+	t, known := effect.Lookup(name)
+	out := line{verdict: ln.verdict, text: "tool " + name, reason: ln.reason, from: ln.from}
+	switch host := verb == "connect" && !strings.ContainsAny(target, "*, :\""); {
+	case !known || verbs[t.Canonical] != verb:
+		return line{}, false
+	case !ln.from.Whole() && host && len(t.URL) > 0:
+		out.text += fmt.Sprintf(" where input.%s like %q", t.URL[0], "https://"+target+"/*")
+	case !ln.from.Whole():
+		return line{}, false
+	}
+	return out, true
 }
 
 // takeBack ends the exceptions that were made for a line that is gone: without `run git`, the `run anything except git`
@@ -215,7 +241,12 @@ func about(r *obstat.Rule, tool string) bool {
 
 func past(v obstat.Verdict) string { return [...]string{"denied", "asked about", "allowed"}[v] }
 
-// compare looks for calls that the two decide otherwise. A sentence that does not load is taken out.
+// search returns the options of a comparison that makes calls up.
+func (c *conversion) search() *diff.Options {
+	return &diff.Options{Limit: c.limit, Readable: true, Made: &c.made}
+}
+
+// compare looks for calls that the two decide otherwise. Sentences that do not load are taken out.
 func (c *conversion) compare(o *diff.Options) error {
 	for {
 		n, err := load(c.text())
@@ -224,24 +255,33 @@ func (c *conversion) compare(o *diff.Options) error {
 			return nil
 		}
 		var problems obstat.Errors
-		if !errors.As(err, &problems) || !c.drop(problems[0]) {
+		if !errors.As(err, &problems) || !c.drop(problems) {
 			return err
 		}
 	}
 }
 
-// drop takes the line out that a problem of the file is about.
-func (c *conversion) drop(e *obstat.Error) bool {
+// drop takes the lines out that problems of the file are about.
+func (c *conversion) drop(problems obstat.Errors) bool {
 	_, at := yaml(c.lines, c.deny)
-	i, ok := at[e.Pos.Line-1] // a comment is the first line
-	if !ok {
-		return false
+	why := map[int]string{}
+	for _, e := range problems {
+		if i, ok := at[e.Pos.Line-1]; ok && !e.Warning { // a comment is the first line
+			why[i] = e.Msg
+		}
 	}
-	if from := c.lines[i].from; from != nil {
-		c.unsaid(from, fmt.Sprintf("`%s`: %s", c.lines[i].sentence(), e.Msg))
+	left := c.lines[:0:0]
+	for i := range c.lines {
+		msg, gone := why[i]
+		switch from := c.lines[i].from; {
+		case !gone:
+			left = append(left, c.lines[i])
+		case from != nil:
+			c.unsaid(from, fmt.Sprintf("`%s`: %s", c.lines[i].sentence(), msg))
+		}
 	}
-	c.lines = slices.Delete(c.lines, i, i+1)
-	return true
+	c.lines = left
+	return len(why) > 0
 }
 
 // builtin adds sentences for calls that the dialect allows by itself, where they make the two more alike
@@ -263,7 +303,7 @@ func (c *conversion) builtin() {
 		for _, t := range texts {
 			c.lines = append(c.lines, line{verdict: obstat.Allow, text: t})
 		}
-		if !c.settles(was.Regions, tight) || c.compare(&diff.Options{Limit: c.limit, Readable: true}) != nil || c.freer() > 0 {
+		if !c.settles(was.Regions, tight) || c.compare(c.search()) != nil || c.freer() > 0 {
 			c.lines, c.out.Differences = c.lines[:n], was
 		}
 	}

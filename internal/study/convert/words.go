@@ -1,13 +1,17 @@
 package convert
 
 import (
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/study/diff"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -190,20 +194,32 @@ func commandOf(text string, exact bool) string {
 	if rest, ok := strings.CutSuffix(text, " *"); ok {
 		text = rest
 	}
-	switch {
-	case strings.ContainsAny(text, "\n\"") || text == "":
+	if strings.Contains(text, "\n") || text == "" {
 		return ""
-	case strings.ContainsAny(text, ",'") || slices.ContainsFunc(strings.Fields(text), grammarWord):
-		text = `"` + text + `"`
 	}
+	text = native.QuotedCommand(asShown(text))
 	if exact {
 		return "exactly " + text
 	}
 	return text
 }
 
-// grammarWord tells whether a word of a command means something in a sentence.
-func grammarWord(w string) bool { return w == "except" || w == "where" || w == "exactly" }
+// asShown writes a command as rules see it, with quotes only where a word needs them: `pkill -f "node"` is `pkill -f
+// node`. A text that is not one command stays as it is.
+func asShown(text string) string {
+	if !strings.Contains(text, `"`) {
+		return text
+	}
+	input, err := json.Marshal(map[string]string{"command": text})
+	if err != nil {
+		return text
+	}
+	a := effect.Analyze(&effect.Request{Tool: "Bash", Input: input, Options: effect.Options{Dir: diff.Dir, Roots: []string{diff.Dir}}})
+	if len(a.Commands) != 1 || a.Commands[0].Text == "" {
+		return text
+	}
+	return a.Commands[0].Text
+}
 
 // quoteWords writes words as commands are shown to rules: `a\ b`, as Codex's rules have it, is 'a b'.
 func quoteWords(text string) string {
@@ -312,6 +328,9 @@ func isWord(c byte) bool {
 	return c == '_' || c >= 0x80 || unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c))
 }
 
+// escaped is a character behind a backslash that means itself, as in `\-\-force`.
+var escaped = regexp.MustCompile(`\\([-/ =:,@%])`)
+
 // expression reads the regular expressions that people and dialects write for globs.
 func expression(t obstat.Text) (out []string, exact, ok bool) {
 	text := strings.TrimPrefix(strings.TrimPrefix(t.Text, "(?s)"), "(?a)")
@@ -344,12 +363,13 @@ func expression(t obstat.Text) (out []string, exact, ok bool) {
 			add(text[1:2])
 		case text[0] == '(':
 			alts, rest, is := strings.Cut(strings.TrimPrefix(text[1:], "?:"), ")")
-			if !is || strings.ContainsAny(alts, `\.*+?([{^$`) {
+			plain := escaped.ReplaceAllString(alts, "$1")
+			if !is || strings.ContainsAny(alts, `.*+?([{^$`) || strings.Contains(plain, `\`) {
 				return nil, false, false
 			}
 			var all []string
 			for _, o := range out {
-				for a := range strings.SplitSeq(alts, "|") {
+				for a := range strings.SplitSeq(plain, "|") {
 					all = append(all, o+a)
 				}
 			}
