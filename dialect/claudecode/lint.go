@@ -102,8 +102,7 @@ func (s spec) rootTrap(r *obstat.Rule, home string) *trap {
 		from = "~/.claude"
 	}
 	if listed("top level", first) || home != "" && strings.HasPrefix(s.content, home+"/") {
-		return risky(fmt.Sprintf("write %s(/%s) for the root of the file system", s.tool, s.content),
-			"%s(%s) starts at %s, not at the root of the file system", s.tool, s.content, from)
+		return risky("begin it with // for the root of the file system", "%s(%s) starts at %s, not at the root of the file system", s.tool, s.content, from)
 	}
 	if r.Layer == dialect.LayerUser {
 		return risky(fmt.Sprintf("write %s(~%s) or %s(%s)", s.tool, s.content, s.tool, s.content[1:]),
@@ -121,7 +120,7 @@ func (s spec) depthTrap(r *obstat.Rule) *trap {
 		}
 		return nil
 	}
-	if r.Verdict == obstat.Allow {
+	if r.Verdict == obstat.Allow && dir != "." && dir != "" {
 		return risky(fmt.Sprintf("write **/%s for any depth", s.content),
 			"%s(%s) allows %s in the working directory alone; as a deny rule it would hold at any depth", s.tool, s.content, dir)
 	}
@@ -156,7 +155,7 @@ func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {
 		t.hint = "take it out, and write a rule for the command that it runs"
 		return append(out, t)
 	}
-	if r.Verdict == obstat.Allow && strings.Contains(content, "*") && strings.ContainsAny(content, "|;&") {
+	if r.Verdict == obstat.Allow && strings.Contains(content, "*") && joinsCommands(content) {
 		t := never("Bash(%s) does nothing: the commands of a line are allowed one by one", content)
 		t.hint = "take it out, and write a rule for each command"
 		return append(out, t)
@@ -165,7 +164,7 @@ func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {
 	case r.Verdict == obstat.Allow && runs(first, rest):
 		out = append(out, risky("name the command that it may run", "Bash(%s) allows whatever %s runs", content,
 			strings.TrimSuffix(first, "*")))
-	case r.Verdict == obstat.Allow && namesURL(content):
+	case r.Verdict == obstat.Allow && strings.Contains(content, "*") && namesURL(content):
 		out = append(out, risky("use WebFetch(domain:...) and deny curl and wget",
 			"Bash(%s) does not hold a command to this address: options before it, redirects and variables lead elsewhere", content))
 	case r.Verdict != obstat.Allow && first == content && strings.HasSuffix(first, "*") && len(first) > 1 && len(first) <= 4:
@@ -173,6 +172,29 @@ func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {
 			strings.TrimSuffix(first, "*")), "Bash(%s) is for every program whose name starts so", content))
 	}
 	return out
+}
+
+// joinsCommands tells whether an operator stands between commands of a text: `a | b`, but not in quotes, as in
+// `grep "x\|y"`, behind a backslash, or in `2>&1`.
+func joinsCommands(text string) bool {
+	quote := byte(0)
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '\\' && quote != '\'':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case c == '&' && (i > 0 && text[i-1] == '>' || strings.HasPrefix(text[i:], "&>")):
+		case c == '|' || c == ';' || c == '&':
+			return true
+		}
+	}
+	return false
 }
 
 func namesURL(content string) bool {

@@ -97,14 +97,21 @@ func (s spec) fill(r *obstat.Rule) *trap {
 	return nil
 }
 
+// anyServer is an allow rule for tools of no certain server, `mcp__*`.
+func (s spec) anyServer() *trap {
+	t := never("an allow rule takes * in a tool's name only after mcp__server__; %s is skipped", s.tool)
+	t.hint = "name the servers, mcp__server__*"
+	return t
+}
+
 // unread is a rule with content for a tool that has none, `TodoWrite(x)`.
 func (s spec) unread() *trap {
 	t := never("%s(%s) is never consulted: %s has no rules with content", s.tool, s.content, s.tool)
 	switch {
 	case slices.Contains(editTools, s.tool):
-		t.hint = fmt.Sprintf("write Edit(%s), which is for all tools that change files", s.content)
+		t.hint = "write Edit instead, which is for all tools that change files"
 	case slices.Contains(readTools, s.tool):
-		t.hint = fmt.Sprintf("write Read(%s), which is for all tools that read files", s.content)
+		t.hint = "write Read instead, which is for all tools that read files"
 	}
 	return t
 }
@@ -116,7 +123,7 @@ func (s spec) tools(v obstat.Verdict) (obstat.Text, *trap) {
 		return s.mcp(v)
 	case strings.Contains(s.tool, "*"):
 		if v == obstat.Allow {
-			return obstat.Text{}, never("an allow rule takes * in a tool's name only after mcp__server__; %s is skipped", s.tool)
+			return obstat.Text{}, s.anyServer()
 		}
 		if strings.Trim(s.tool, "*") == "" {
 			return obstat.Text{}, nil
@@ -157,7 +164,7 @@ func (s spec) mcp(v obstat.Verdict) (obstat.Text, *trap) {
 	server, tool, found := strings.Cut(strings.TrimPrefix(s.tool, "mcp__"), "__")
 	switch {
 	case v == obstat.Allow && strings.Contains(server, "*"):
-		return obstat.Text{}, never("an allow rule takes * in a tool's name only after mcp__server__; %s is skipped", s.tool)
+		return obstat.Text{}, s.anyServer()
 	case server == "":
 		return obstat.Text{}, never("%s names no server", s.tool)
 	case !found || tool == "":

@@ -197,9 +197,9 @@ func TestBadFiles(t *testing.T) {
 
 func TestTraps(t *testing.T) {
 	for rule, want := range map[string]string{
-		"allow Read(/etc/hosts)":         "write Read(//etc/hosts)",
-		"deny Write(secret/**)":          "write Edit(secret/**)",
-		"deny Glob(x)":                   "write Read(x)",
+		"allow Read(/etc/hosts)":         "begin it with //",
+		"deny Write(secret/**)":          "write Edit instead",
+		"deny Glob(x)":                   "write Read instead",
 		"allow mcp__*":                   "skipped",
 		"allow *":                        "skipped",
 		"deny Bash(git:* main)":          "only at the very end",
@@ -234,7 +234,9 @@ func TestTraps(t *testing.T) {
 		}
 	}
 	for _, rule := range []string{"allow Bash(npm run *)", "deny Read(./.env)", "allow Edit(/src/**)", "deny mcp__x", "allow WebFetch(domain:x.y)",
-		"allow Bash(docker ps *)", "allow Bash(git pushy);deny Bash(git push *)", "allow Bash(git *);deny Bash(git push *)", "allow Bash(git push x);deny Bash(git * y)"} {
+		"allow Bash(docker ps *)", "allow Bash(git pushy);deny Bash(git push *)", "allow Bash(git *);deny Bash(git push *)", "allow Bash(git push x);deny Bash(git * y)",
+		"allow Read(./**)", `allow Bash(grep -i "a\|b & c" *.sql)`, "allow Bash(curl -s http://localhost:9090/x)", "allow Bash(npm test 2>&1*)",
+		"allow Read(src/x);allow Edit(src/x)", "allow Write;allow Edit"} {
 		in := &dialect.Input{Files: []dialect.File{rules("project", "", strings.Split(rule, ";")...)}}
 		l := load(t, nil, in.Files...)
 		all := append(append(l.Warnings, Dialect{}.Lint(in, l.Program)...), lint.Program(l.Program, &lint.Options{Files: []string{in.Files[0].Name}, Sees: Dialect{}.Info().Sees})...)

@@ -224,10 +224,14 @@ func (l *loader) circles(agents []agent) {
 			if !starts(a, b) || !starts(b, a) {
 				continue
 			}
-			l.Errs = append(l.Errs, &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: byName[b].pos,
-				Also: []obstat.Pos{byName[a].pos},
-				Msg: fmt.Sprintf("the agents %s and %s may start one another for ever", a,
-					b), Hint: "deny one of them to the other under task"})
+			e := &obstat.Error{Code: obstat.CodeRisky, Warning: true, Pos: byName[b].pos, Also: []obstat.Pos{byName[a].pos},
+				Msg:  fmt.Sprintf("the agents %s and %s may start one another for ever", a, b),
+				Hint: "deny one of them to the other under task"}
+			if a == b {
+				e.Also, e.Msg = nil, fmt.Sprintf("the agent %s may start itself, for ever", a)
+				e.Hint = "deny it to itself under task"
+			}
+			l.Errs = append(l.Errs, e)
 		}
 	}
 }

@@ -29,7 +29,11 @@ type lintOptions struct {
 	Yes    bool   `flag:"yes y"`  // gc: without a question
 	Loose  bool   `flag:"loose"`  // gc: also rules without which others would be looser
 	Fix    bool   `flag:"fix"`    // lint: take out rules that do nothing
+	made   diff.Made
 }
+
+// maxTried is how many calls are tried without a rule that is taken out: for each of a pile of them.
+const maxTried = 6_000
 
 func newLint(f *Factory) *cobra.Command {
 	o := &lintOptions{Factory: f, Unused: "30d"}
@@ -54,7 +58,7 @@ func (o *lintOptions) run(ctx context.Context, files []string) error {
 	}
 	po := o.Policy
 	res := o.examine(&po)
-	res.Problems = append(res.Problems, o.idle(uses)...)
+	res.Problems = lint.Masked(append(res.Problems, o.idle(uses)...))
 	res.Problems.Sort()
 	if o.Format != "" {
 		err = o.writeForm(o.Factory, res.Files, report.Of(res.Problems))
@@ -222,7 +226,7 @@ func (o *lintOptions) takeOut(p *policy.Policy, e *obstat.Error) (bool, error) {
 	}
 	rep := &diff.Report{}
 	if !ended(p.Program, e.Pos) {
-		rep = diff.Compare(p.Loaded.Policy, without.Policy, nil)
+		rep = diff.Compare(p.Loaded.Policy, without.Policy, &diff.Options{Limit: maxTried, Made: &o.made})
 	}
 	if rep.Tried > 0 && len(rep.Regions) == 0 {
 		fmt.Fprintf(w, "    without it no call is decided otherwise (%s tried)\n", plural(rep.Tried, "call"))
@@ -235,7 +239,7 @@ func (o *lintOptions) takeOut(p *policy.Policy, e *obstat.Error) (bool, error) {
 		return false, nil
 	}
 	if looser := diff.Loosened(&diff.Draft{Was: []*obstat.Policy{p.Loaded.Policy},
-		Now: without.Policy}); len(looser) > 0 && !ended(p.Program, e.Pos) {
+		Now: without.Policy, Made: &o.made}); len(looser) > 0 && !ended(p.Program, e.Pos) {
 		r := &looser[0]
 		fmt.Fprintf(w, "    it denies or asks: without it %s goes from %s to %s\n", visible(witness(r.Call)), r.Was, r.Now)
 		if o.Yes && !o.Loose {

@@ -2,9 +2,31 @@ package lint
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/ledger"
 )
+
+// Masked returns the findings without the secrets that rules hold, each with advice.
+func Masked(es obstat.Errors) obstat.Errors {
+	m := ledger.NewMasker(nil)
+	out := make(obstat.Errors, len(es))
+	for i, e := range es {
+		one := *e
+		if masked := m.Text(e.Msg); !strings.Contains(e.Msg, holdsSecret) && looksSecret(hidden(e.Msg, masked)) {
+			one.Msg = masked
+		}
+		if one.Hint == "" && one.Warning {
+			one.Hint = usual[one.Code]
+		}
+		out[i] = &one
+	}
+	return out
+}
+
+// usual are the advice for findings without their own.
+var usual = map[obstat.Code]string{obstat.CodeNoEffect: "take it out", obstat.CodeUnknownKey: "take it out: nothing reads it"}
 
 // Fold returns the findings with those of one kind, told by the code and by the advice that both give, as
 // one: the first, with the places of the others and how many they are.
@@ -17,7 +39,7 @@ func Fold(es obstat.Errors) (out obstat.Errors) {
 	}
 	at := map[kind]int{}
 	more := map[int]int{}
-	for _, e := range es {
+	for _, e := range Masked(es) {
 		k := kind{e.Code, e.Hint, e.Pos.File, e.Warning}
 		first, seen := at[k]
 		if !seen || e.Hint == "" || !e.Warning {

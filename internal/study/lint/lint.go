@@ -175,7 +175,7 @@ func (l *linter) unusedLists() {
 		if used[name] || len(rules) == 0 || elsewhere[placeOf(&rules[0])] || l.silent(&rules[0]) {
 			continue
 		}
-		l.warn(&rules[0], obstat.CodeNoEffect, "", "no stage of any mode looks at the list %s (rules in it: %d)", name,
+		l.warn(&rules[0], obstat.CodeNoEffect, "take it out, or name it in a stage", "no stage of any mode looks at the list %s (rules in it: %d)", name,
 			len(rules))
 	}
 }
@@ -188,11 +188,13 @@ func (l *linter) secrets() {
 		text := cmp.Or(r.Source, r.Pattern.Text)
 		if secret := hidden(text, m.Text(text)); looksSecret(secret) {
 			l.warn(r, obstat.CodeRisky, "take it out of the file and change it where it is used; a * in its place will do",
-				"%s rule %.24s… holds a secret: %s… (%d characters)", r.Verdict, m.Text(r.String()),
+				"%s rule %.24s… "+holdsSecret+": %s… (%d characters)", r.Verdict, m.Text(r.String()),
 				secret[:min(3, len(secret)/3)], len(secret))
 		}
 	}
 }
+
+const holdsSecret = "holds a secret"
 
 // hidden returns the part of a text that a masker has taken out of it.
 func hidden(text, masked string) string {
@@ -227,7 +229,7 @@ func (l *linter) empty() {
 			continue
 		}
 		if p := l.compiled(r.Pattern); p != nil && p.Shape().Prefix == "" && l.proves(nil, p) {
-			l.warn(r, obstat.CodeNoEffect, "", "%s rule %s can never decide: no text matches it", r.Verdict, r)
+			l.warn(r, obstat.CodeNoEffect, "take it out", "%s rule %s can never decide: no text matches it", r.Verdict, r)
 		}
 	}
 }
@@ -270,6 +272,9 @@ func (l *linter) duplicates() {
 		when        string
 	}
 	for _, name := range l.lists() {
+		if l.lastCounts(name) {
+			continue // the second makes good for rules between them; the first may be dead, which shadowed tells
+		}
 		seen := map[key]*obstat.Rule{}
 		for i := range l.p.Rules[name] {
 			r := &l.p.Rules[name][i]
@@ -278,14 +283,40 @@ func (l *linter) duplicates() {
 				if l.silent(r) || placeOf(before) == placeOf(r) || !l.users(before) {
 					continue
 				}
-				e := l.warn(r, obstat.CodeNoEffect, "take one of them out", "%s rule %s is there twice", r.Verdict, r)
-				e.Also = positions(before)
+				if before.String() == r.String() {
+					l.warn(r, obstat.CodeNoEffect, "take one of them out", "%s rule %s is there twice", r.Verdict,
+						r).Also = positions(before)
+				} else if sameTool(r, before) {
+					l.warn(r, obstat.CodeNoEffect, "take one of them out", "%s rule %s says the same as %s", r.Verdict, r,
+						before).Also = positions(before)
+				}
 				continue
 			}
 			seen[k] = r
 		}
 	}
 }
+
+// lastCounts tells whether a mode looks for the last rule of a list that matches.
+func (l *linter) lastCounts(list string) bool {
+	for _, pl := range l.p.Pipelines {
+		if slices.ContainsFunc(matchesOf(pl), func(m obstat.Match) bool { return m.Rules == list && m.Pick == obstat.Last }) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameTool tells whether two rules are written for the same tool: of `Read(**)` and `Edit(**)`, which may be read as
+// well, a person wants both.
+func sameTool(a, b *obstat.Rule) bool {
+	one, _, _ := strings.Cut(a.String(), "(")
+	other, _, _ := strings.Cut(b.String(), "(")
+	named := func(s string) bool { return strings.Trim(s, toolLetters) == "" }
+	return one == other || !named(one) || !named(other)
+}
+
+const toolLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 
 // conditions tells apart rules that count under other conditions, or leave other things out.
 func conditions(r *obstat.Rule) string {
@@ -351,9 +382,9 @@ func (l *linter) silentModes() {
 	switch {
 	case !ok || l.asks(pl):
 	case pl.Default == obstat.Allow:
-		l.warn(nil, obstat.CodeRisky, "", "mode %s never asks, and what no rule stops is allowed", mode)
+		l.warn(nil, obstat.CodeRisky, "choose a mode that asks", "mode %s never asks, and what no rule stops is allowed", mode)
 	case slices.ContainsFunc(matchesOf(pl), hasAsk):
-		l.warn(nil, obstat.CodeNoEffect, "", "mode %s never asks: ask rules deny in it", mode)
+		l.warn(nil, obstat.CodeNoEffect, "choose a mode that asks", "mode %s never asks: ask rules deny in it", mode)
 	}
 }
 

@@ -78,6 +78,7 @@ func TestProgram(t *testing.T) {
 		"any tool":             {one(obstat.First, obstat.Rule{Verdict: deny}, rule(allow, "u", "git *")), []string{"can never decide"}},
 		"pattern then whole":   {one(obstat.First, rule(deny, "t", "*"), rule(allow, "t")), nil},
 		"twice":                {one(obstat.First, rule(deny, "t", "a *"), rule(deny, "t", "a *")), []string{"is there twice"}},
+		"twice, last":          {one(obstat.Last, rule(allow, "t", "a *"), rule(deny, "t", "*"), rule(allow, "t", "a *")), []string{"allow rule t(a *) can never decide: deny rule t(*) covers it and stands after it"}},
 		"earlier stage":        {layers([]obstat.Rule{rule(deny, "t", "git *")}, []obstat.Rule{rule(allow, "t", "git log *")}), []string{"allow rule t(git log *) can never decide: deny rule t(git *)"}},
 		"later stage":          {layers([]obstat.Rule{rule(deny, "t", "git log *")}, []obstat.Rule{rule(allow, "t", "git *")}), nil},
 		"a stage that passes":  {passing, []string{"deny rule t(git push *) can never decide: ask rule"}},

@@ -94,6 +94,8 @@ func (l *linter) tell(r, by *obstat.Rule, last bool) {
 	hint := "take one of them out, or make " + by.String() + " narrower"
 	var e *obstat.Error
 	switch {
+	case r.Verdict == by.Verdict && !sameTool(r, by):
+		return
 	case r.Verdict == by.Verdict:
 		e = l.warn(r, obstat.CodeNoEffect, "take it out", "%s rule %s adds nothing: %s covers it and says the same",
 			r.Verdict, r, by)
