@@ -1,29 +1,84 @@
 package all_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
 )
 
+// unordered writes allow rules for commands in the dialects whose original knows no order among them; a trailing ` *`
+// leaves the arguments open.
+var unordered = map[string]func(commands ...string) (name, text string){
+	"claudecode": lists(".claude/settings.json", "Bash"), "qwen": lists(".qwen/settings.json", "run_shell_command"),
+	"codex": func(commands ...string) (string, string) {
+		var b strings.Builder
+		for _, c := range commands {
+			b.WriteString(`prefix_rule(pattern=["` + strings.Join(strings.Fields(strings.TrimSuffix(c, " *")), `", "`) +
+				`"], decision="allow")` + "\n")
+		}
+		return ".codex/rules/default.rules", b.String()
+	},
+	"cursor": func(commands ...string) (string, string) {
+		var rules []string
+		for _, c := range commands {
+			base, args, _ := strings.Cut(c, " ")
+			rules = append(rules, `"Shell(`+base+`:`+args+`)"`)
+		}
+		return ".cursor/cli.json", `{"permissions": {"allow": [` + strings.Join(rules, ", ") + `], "deny": []}}`
+	},
+	"agentscope": func(commands ...string) (string, string) {
+		var rules []string
+		for _, c := range commands {
+			rules = append(rules, `{"tool_name": "Bash", "rule_content": "`+strings.Replace(c, " *", ":*", 1)+
+				`", "behavior": "allow", "source": "userSettings"}`)
+		}
+		return "context.json", `{"mode": "default", "allow_rules": {"Bash": [` + strings.Join(rules, ", ") + `]}}`
+	},
+}
+
+// TestAppendedRule: in every such dialect an exact rule decides its command as it does alone, wherever it stands among
+// drawn rules that are wider, narrower or about something else.
+func TestAppendedRule(t *testing.T) {
+	word := rapid.SampledFrom([]string{"git", "npx", "tsc", "npm", "run", "build", "sudo", "env", "timeout", "60", "docker",
+		"python3", "-m", "pytest", "--all", "-v", "make", "status", "push", "x.txt"})
+	for which, form := range unordered {
+		allowed := 0
+		rapid.Check(t, func(t *rapid.T) {
+			words := rapid.SliceOfN(word, 1, 4).Draw(t, "command")
+			command := strings.Join(words, " ")
+			var rules []string
+			for range rapid.IntRange(0, 5).Draw(t, "others") {
+				other := rapid.SliceOfN(word, 1, 3).Draw(t, "other")
+				if rapid.Bool().Draw(t, "wider") {
+					other = words[:rapid.IntRange(1, len(words)).Draw(t, "of")]
+				}
+				rules = append(rules, strings.Join(other, " ")+rapid.SampledFrom([]string{"", " *"}).Draw(t, "open"))
+			}
+			alone := verdict(t, form, command, command)
+			at := rapid.IntRange(0, len(rules)).Draw(t, "at")
+			if got := verdict(t, form, command, slices.Insert(slices.Clone(rules), at, command)...); got < alone {
+				t.Fatalf("%s %q with %q at %d: %s, and %s alone", which, rules, command, at, got, alone)
+			}
+			if alone == obstat.Allow {
+				allowed++
+			}
+		})
+		if allowed == 0 {
+			t.Errorf("%s: no exact rule has allowed its command", which)
+		}
+	}
+}
+
 // TestAllowOrder: where the original knows no order among allow rules, a rule that suffices by itself suffices beside
 // others, before or behind them, so that an exact rule that an agent appends counts.
 func TestAllowOrder(t *testing.T) {
-	forms := map[string]func(commands ...string) (name, text string){
-		"claudecode": lists(".claude/settings.json", "Bash"), "qwen": lists(".qwen/settings.json", "run_shell_command"),
-		"codex": func(commands ...string) (string, string) {
-			var b strings.Builder
-			for _, c := range commands {
-				b.WriteString(`prefix_rule(pattern=["` + strings.Join(strings.Fields(strings.TrimSuffix(c, " *")), `", "`) +
-					`"], decision="allow")` + "\n")
-			}
-			return ".codex/rules/default.rules", b.String()
-		},
-	}
-	for which, form := range forms {
+	for which, form := range unordered {
 		for _, pair := range [][2]string{{"npx tsc *", "npx tsc --noEmit"}, {"sudo systemctl *", "sudo systemctl restart nginx"},
 			{"env *", "env CI=1 npm publish"}, {"timeout 60 *", "timeout 60 npm publish"}, {"xargs *", "xargs -0 rm"},
 			{"uv run *", "uv run ruff check ."}, {"python3 *", "python3 -c 'print(1)'"}, {"docker *", "docker run x sh"}} {
@@ -43,7 +98,7 @@ func lists(name, tool string) func(...string) (string, string) {
 	}
 }
 
-func verdict(t *testing.T, form func(...string) (string, string), command string, rules ...string) obstat.Verdict {
+func verdict(t rapid.TB, form func(...string) (string, string), command string, rules ...string) obstat.Verdict {
 	t.Helper()
 	name, text := form(rules...)
 	files := []dialect.File{{Name: name, Data: []byte(text)}}

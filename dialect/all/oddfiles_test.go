@@ -1,0 +1,104 @@
+package all_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/all"
+)
+
+// An oddFile is a file of an agent that allows one command and denies another.
+type oddFile struct {
+	name, tool string
+	text       string
+	// comments and commas: the agent's own reader takes comments, and a comma behind the last element.
+	comments, commas bool
+	allowed, denied  string
+}
+
+var oddFiles = []oddFile{
+	{".claude/settings.json", "Bash", `{
+  "permissions": {
+    "allow": ["Bash(make %)"],
+    "deny": ["Bash(rm %)"]
+  }
+}`, false, false, "make %", "rm %"},
+	{".qwen/settings.json", "run_shell_command", `{
+  "permissions": {
+    "allow": ["run_shell_command(make %)"],
+    "deny": ["run_shell_command(rm %)"]
+  }
+}`, true, true, "make %", "rm %"}, // Qwen Code itself stops at the comma
+	{".cursor/cli.json", "Shell", `{
+  "permissions": {
+    "allow": ["Shell(make:%)"],
+    "deny": ["Shell(rm:%)"]
+  }
+}`, true, true, "make %", "rm %"},
+	{"opencode.json", "bash", `{
+  "permission": {
+    "bash": {"*": "ask", "make %": "allow", "rm %": "deny"}
+  }
+}`, true, true, "make %", "rm %"},
+}
+
+func loadOdd(name, text string) (*dialect.Loaded, error) {
+	files := []dialect.File{{Name: "/p/" + name, Data: []byte(text)}}
+	d, err := all.Of("", files)
+	if err != nil {
+		return nil, err
+	}
+	return dialect.Load(d, &dialect.Input{Files: files, Home: "/home/u"})
+}
+
+// means tells whether a file that loads allows and denies its two commands.
+func (o *oddFile) means(l *dialect.Loaded, text string) bool {
+	decide := func(command string) obstat.Verdict {
+		call := &obstat.Call{Tool: o.tool, Input: []byte(`{"command":"` + strings.ReplaceAll(command, "%", text) + `"}`),
+			Dir: "/p", Roots: []string{"/p"}}
+		return l.Policy.Decide(call, &obstat.Snapshot{HomeDir: "/home/u", Dirs: []string{"/p"}}).Verdict
+	}
+	return decide(o.allowed) == obstat.Allow && decide(o.denied) == obstat.Deny
+}
+
+// TestOddFiles: a byte order mark, line ends of another system, other letters, a rule of 60 kB and a file of 5 MB
+// mean the same; comments and trailing commas are taken where the agent's own reader takes them, and refused with a
+// place where it does not; a key that is there twice, a file cut short and a rule that is longer than 64 KiB are
+// refused with a place, in few words.
+func TestOddFiles(t *testing.T) {
+	long := strings.Repeat("ab ", 60<<10/3) + "c"
+	for _, o := range oddFiles {
+		plain := strings.ReplaceAll(o.text, "%", "all")
+		padded := strings.TrimSuffix(plain, "}") + `, "note": "` + strings.Repeat("x", 5<<20) + `"}`
+		for _, tt := range []struct {
+			name, text, word string
+			takes            bool
+		}{
+			{"plain", plain, "all", true},
+			{"byte order mark", "\ufeff" + plain, "all", true},
+			{"CRLF", strings.ReplaceAll(plain, "\n", "\r\n"), "all", true},
+			{"letters", strings.ReplaceAll(o.text, "%", "сборка-日本"), "сборка-日本", true},
+			{"60 kB", strings.ReplaceAll(o.text, "%", long), long, true},
+			{"more than 64 KiB", strings.ReplaceAll(o.text, "%", long+long), "all", false},
+			{"5 MB", padded, "all", true},
+			{"comments", strings.Replace(plain, "{", "{ // mine", 1), "all", o.comments},
+			{"trailing comma", strings.Replace(plain, "\n  }\n}", ",\n  }\n}", 1), "all", o.commas},
+			{"a key twice", strings.Replace(plain, "{", `{"permissions": {}, "permission": {}, `, 1), "all", false},
+			{"cut short", plain[:len(plain)/2], "all", false},
+		} {
+			l, err := loadOdd(o.name, tt.text)
+			var es obstat.Errors
+			switch {
+			case tt.takes && err != nil:
+				t.Errorf("%s, %s: %.300v", o.name, tt.name, err)
+			case tt.takes && !o.means(l, tt.word):
+				t.Errorf("%s, %s: it means something else", o.name, tt.name)
+			case !tt.takes && (!errors.As(err, &es) || es[0].Pos.Line == 0 || len(es[0].Msg) > 400):
+				t.Errorf("%s, %s: loads, or is refused without a place: %v", o.name, tt.name, err)
+			}
+		}
+	}
+}
