@@ -283,7 +283,7 @@ func (c *compiler) compileText(t Text, r *Rule) {
 	}
 	p, err := pattern.Compile(t.Flavour, t.Text)
 	if err != nil {
-		c.errs = append(c.errs, &Error{Code: CodeBadPattern, Pos: r.Pos, Msg: fmt.Sprintf("rule %s: %v", r, err)})
+		c.errs = append(c.errs, &Error{Code: CodeBadPattern, Pos: r.Pos, Msg: fmt.Sprintf("rule %.120s: %v", r, err)})
 		return
 	}
 	c.policy.patterns[t] = p

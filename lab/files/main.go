@@ -3,7 +3,7 @@
 //	go run -C lab/files . fetch [-mirrors DIR] [-cache DIR]
 //	go run -C lab/files . mean  [-cache DIR]
 //	go run -C lab/files . check [-cache DIR] [-v]
-//	go run -C lab/files . convert | init | lint | export [-cache DIR] [-v]
+//	go run -C lab/files . convert | init | lint | export [-cache DIR] [-v] [-skip N]
 //
 // manifest.tsv has the repository, path, commit and digest of each file; the files themselves are
 // fetched into a cache outside of the repository. `mean` writes down which calls their authors plainly
@@ -48,6 +48,7 @@ func (e *entry) in(cache string) string {
 type lab struct {
 	cache, mirrors string
 	verbose        bool
+	skip           int
 }
 
 func main() {
@@ -57,6 +58,7 @@ func main() {
 	flags.StringVar(&l.cache, "cache", filepath.Join(home, "obstat-files"), "where the files are kept")
 	flags.StringVar(&l.mirrors, "mirrors", "", "a directory of clones, owner+name/repo; \"\" asks GitHub")
 	flags.BoolVar(&l.verbose, "v", false, "print every call that is not as it was meant")
+	flags.IntVar(&l.skip, "skip", 1, "export and convert look at every n-th file")
 	does := map[string]func() error{"fetch": l.fetch, "mean": l.mean, "check": l.check, "convert": l.convert,
 		"init": l.drafts, "lint": l.lint, "export": l.export}
 	if len(os.Args) < 2 || does[os.Args[1]] == nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/obstat/obstat"
@@ -134,7 +135,14 @@ func median(list []float64) (float64, float64) {
 	return list[len(list)/2], list[len(list)-1]
 }
 
-func since(t time.Time) float64 { return time.Since(t).Seconds() }
+// cpu returns the seconds that this process has computed: the machine may be busy with others.
+func cpu() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
+}
 
 func short(s string) string {
 	return strings.TrimSpace(fmt.Sprintf("%.160s", strings.ReplaceAll(s, "\n", " ")))

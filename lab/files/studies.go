@@ -1,10 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -42,16 +45,17 @@ func (l *lab) convert() error {
 	said, unsaid, looser, kept, allowed := 0, 0, 0, 0, 0
 	why := map[string]int{}
 	var times []float64
-	for _, name := range slices.Sorted(maps.Keys(pols)) {
+	for i, name := range slices.Sorted(maps.Keys(pols)) {
 		p := pols[name]
 		n := rules(p)
-		if p.Dialect.Name() == native.Name || n == 0 {
+		if i%l.skip != 0 || p.Dialect.Name() == native.Name || n == 0 {
 			continue
 		}
-		start := time.Now()
+		start := cpu()
 		res, err := convert.ToNative(p, nil)
-		times = append(times, since(start))
-		if took := since(start); took > 2 {
+		took := cpu() - start
+		times = append(times, took)
+		if took > 2 {
 			fmt.Printf("slow: %s, %d rules: %.1f s\n", name, n, took)
 		}
 		if err != nil {
@@ -76,7 +80,7 @@ func (l *lab) convert() error {
 		allowed, kept, looser = allowed+a, kept+k, looser+x
 	}
 	mid, most := median(times)
-	fmt.Printf("convert: %d rules with a sentence, %d without (%.1f %%); %d looser; %d of %d allowed calls still allowed (%.1f %%); %.2f s at the median, %.1f s at most\n",
+	fmt.Printf("convert: %d rules with a sentence, %d without (%.1f %%); %d looser; %d of %d allowed calls still allowed (%.1f %%); %.2f s of CPU at the median, %.1f s at most\n",
 		said, unsaid, 100*float64(unsaid)/float64(max(said+unsaid, 1)), looser, kept, allowed, 100*float64(kept)/float64(max(allowed, 1)), mid, most)
 	for _, k := range slices.SortedFunc(maps.Keys(why), func(a, b string) int { return why[b] - why[a] }) {
 		fmt.Printf("  %4d  %s\n", why[k], k)
@@ -135,8 +139,123 @@ func (l *lab) lint() error {
 	return nil
 }
 
-// export writes the converted policies for other agents, in memory.
-func (l *lab) export() error { return fmt.Errorf("not measured here: see internal/study/convert") }
+// targets are the languages that policies are exported to.
+var targets = []string{"claude-code", "codex", "cursor", "gemini", "opencode"}
+
+// export converts every file and writes the result for each agent, with the obstat program, as a person would; every
+// skip-th file is looked at. What is freer by the agent's own word is counted, and decided with Codex's own program
+// where CODEX names it.
+func (l *lab) export() error {
+	program, codex := os.Getenv("OBSTAT"), os.Getenv("CODEX")
+	if program == "" {
+		return fmt.Errorf("OBSTAT is the obstat program to run")
+	}
+	pols, err := l.loaded()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "files-export-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	said, unsaid, freer, tried := map[string]int{}, map[string]int{}, map[string]int{}, 0
+	asked, differ := 0, 0
+	var times []float64
+	for i, name := range slices.Sorted(maps.Keys(pols)) {
+		p := pols[name]
+		if i%l.skip != 0 || p.Dialect.Name() == native.Name || rules(p) == 0 {
+			continue
+		}
+		res, err := convert.ToNative(p, nil)
+		if err != nil {
+			return err
+		}
+		at := filepath.Join(dir, fmt.Sprint(i))
+		file := filepath.Join(at, native.File)
+		if err = os.MkdirAll(at, 0o755); err == nil {
+			err = os.WriteFile(file, []byte(res.Text), 0o644)
+		}
+		if err != nil {
+			return err
+		}
+		tried++
+		for _, to := range targets {
+			out, took, err := exported(program, dir, to, file)
+			times = append(times, took)
+			if err != nil {
+				fmt.Printf("%s to %s: %s\n", name, to, short(err.Error()))
+				continue
+			}
+			said[to], unsaid[to], freer[to] = said[to]+out.Said, unsaid[to]+len(out.Unsaid), freer[to]+len(out.Looser)
+			if l.verbose {
+				for _, u := range out.Unsaid {
+					fmt.Printf("%s, %s: no rule for %s: %s\n", name, to, short(u.Rule), short(u.Why))
+				}
+			}
+			if to == "codex" && codex != "" && out.Said > 0 {
+				n, x, err := askCodex(codex, at, out.Text)
+				if err != nil {
+					return err
+				}
+				asked, differ = asked+n, differ+x
+			}
+		}
+	}
+	mid, most := median(times)
+	for _, to := range targets {
+		fmt.Printf("export to %-12s %d policies: %d rules, %d sentences without one, %d regions freer in the agent alone\n", to, tried,
+			said[to], unsaid[to], freer[to])
+	}
+	fmt.Printf("%.2f s of CPU at the median, %.1f s at most; by Codex's own program %d rules, %d decided otherwise\n", mid, most, asked, differ)
+	return nil
+}
+
+// exported runs obstat policy export.
+func exported(program, home, to, file string) (*convert.Exported, float64, error) {
+	cmd := exec.Command(program, "policy", "export", "--to", to, "--json", file)
+	cmd.Env = append(os.Environ(), "HOME="+filepath.Join(home, "home"), "XDG_CONFIG_HOME=", "XDG_STATE_HOME=")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	data, err := cmd.Output()
+	var out convert.Exported
+	if err != nil || json.Unmarshal(data, &out) != nil {
+		return nil, 0, fmt.Errorf("%v: %s", err, stderr.String())
+	}
+	return &out, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), nil
+}
+
+var prefixRule = regexp.MustCompile(`prefix_rule\(pattern=(\[.*?\]), decision="(\w+)"\)`)
+
+// askCodex has Codex's own program decide the command of each rule of a file: how many, and how many otherwise than the
+// strictest of the rules that are about it.
+func askCodex(codex, dir, text string) (n, differ int, err error) {
+	file := filepath.Join(dir, "export.rules")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		return 0, 0, err
+	}
+	for _, m := range prefixRule.FindAllStringSubmatch(text, 40) {
+		var words []string
+		if err := json.Unmarshal([]byte(m[1]), &words); err != nil {
+			return n, differ, err
+		}
+		cmd := exec.Command(codex, append([]string{"execpolicy", "check", "--rules", file, "--"}, words...)...)
+		cmd.Env = append(os.Environ(), "HOME="+dir)
+		out, err := cmd.Output()
+		var said struct{ Decision string }
+		if err != nil || json.Unmarshal(out, &said) != nil {
+			return n, differ, fmt.Errorf("%s: %v", short(string(out)), err)
+		}
+		if n++; strictness[said.Decision] > strictness[m[2]] {
+			differ++
+			fmt.Printf("codex: %q is %s, not %s\n", words, said.Decision, m[2])
+		}
+	}
+	return n, differ, nil
+}
+
+// strictness orders Codex's decisions, the freest last.
+var strictness = map[string]int{"forbidden": 0, "prompt": 1, "allow": 2}
 
 // drafts puts each file into a project of its own and runs obstat init there, as a person would.
 func (l *lab) drafts() error {
