@@ -81,7 +81,7 @@ func TestOddFiles(t *testing.T) {
 			{"byte order mark", "\ufeff" + plain, "all", true},
 			{"CRLF", strings.ReplaceAll(plain, "\n", "\r\n"), "all", true},
 			{"letters", strings.ReplaceAll(o.text, "%", "сборка-日本"), "сборка-日本", true},
-			{"60 kB", strings.ReplaceAll(o.text, "%", long), long, true},
+			{"60 kB", strings.ReplaceAll(o.text, "%", long), "", true}, // a call of that size is asked about
 			{"more than 64 KiB", strings.ReplaceAll(o.text, "%", long+long), "all", false},
 			{"5 MB", padded, "all", true},
 			{"comments", strings.Replace(plain, "{", "{ // mine", 1), "all", o.comments},
@@ -94,7 +94,7 @@ func TestOddFiles(t *testing.T) {
 			switch {
 			case tt.takes && err != nil:
 				t.Errorf("%s, %s: %.300v", o.name, tt.name, err)
-			case tt.takes && !o.means(l, tt.word):
+			case tt.takes && tt.word != "" && !o.means(l, tt.word):
 				t.Errorf("%s, %s: it means something else", o.name, tt.name)
 			case !tt.takes && (!errors.As(err, &es) || es[0].Pos.Line == 0 || len(es[0].Msg) > 400):
 				t.Errorf("%s, %s: loads, or is refused without a place: %v", o.name, tt.name, err)

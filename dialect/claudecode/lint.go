@@ -102,7 +102,8 @@ func (s spec) rootTrap(r *obstat.Rule, home string) *trap {
 		from = "~/.claude"
 	}
 	if listed("top level", first) || home != "" && strings.HasPrefix(s.content, home+"/") {
-		return risky("begin it with // for the root of the file system", "%s(%s) starts at %s, not at the root of the file system", s.tool, s.content, from)
+		return risky("begin it with // for the root of the file system",
+			"%s(%s) starts at %s, not at the root of the file system", s.tool, s.content, from)
 	}
 	if r.Layer == dialect.LayerUser {
 		return risky(fmt.Sprintf("write %s(~%s) or %s(%s)", s.tool, s.content, s.tool, s.content[1:]),

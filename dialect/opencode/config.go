@@ -233,7 +233,7 @@ func (r *reader) compiles(n *tree.Node, rule Rule) bool {
 		return true
 	}
 	for _, t := range []obstat.Text{rule.tool(r.order), rule.text(r.order)} {
-		if !t.IsZero() && !r.Compiles(n, t, fmt.Sprintf("%q is not a pattern", t.Text)) {
+		if !t.IsZero() && !r.Compiles(n, t, fmt.Sprintf("%.120q is not a pattern", t.Text)) {
 			return false
 		}
 	}

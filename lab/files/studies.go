@@ -103,7 +103,7 @@ func (l *lab) against(name string, list []meaning, was, now *obstat.Policy) (all
 			if allowed++; l.verbose {
 				fmt.Printf("no longer allowed: %s %v: %s\n", name, list[i].Input, after.Reason())
 			}
-		case after.Verdict > before.Verdict:
+		case after.Verdict > before.Verdict && list[i].Want != "allow": // else it is as its author meant it
 			looser++
 			fmt.Printf("LOOSER %s %s %v: %s → %s, %s\n", name, list[i].Rule, list[i].Input, before.Verdict, after.Verdict, after.Reason())
 		}

@@ -175,9 +175,9 @@ func (c *conversion) say() {
 	}
 }
 
-// whole tells whether a line allows all that a verb says, or all that a server's tool does.
+// whole tells whether a line allows all that a verb says.
 func whole(ln line) bool {
-	return ln.verdict == obstat.Allow && (strings.HasSuffix(ln.text, " anything") || strings.HasPrefix(ln.text, "tool mcp"))
+	return ln.verdict == obstat.Allow && strings.HasSuffix(ln.text, " anything")
 }
 
 // everything are the sentences about all that a call may do.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/study/diff"
@@ -63,6 +64,10 @@ func (c *conversion) tighten() bool {
 		} else if exact, ok := c.exactly(r, at); ok && !c.loose {
 			more = append(more, exact)
 		} else if !gone[at] && (!c.loose || c.tooLoose(r, at)) {
+			if asks := c.protected(r, at); len(asks) > 0 {
+				more = append(more, asks...)
+				continue
+			}
 			gone[at] = true
 			if narrow, ok := forTool(&c.lines[at]); ok {
 				more = append(more, narrow)
@@ -89,6 +94,22 @@ func (c *conversion) tighten() bool {
 	}
 	c.lines = left
 	return changed
+}
+
+// protected returns the asks that the dialect has built in, where a server's tool that is allowed would change the
+// files that they are about.
+func (c *conversion) protected(r *diff.Region, at int) (out []line) {
+	careful, ok := c.l.Dialect.(dialect.Careful)
+	built := r.Was == obstat.Ask && !r.WasBy.Pos.IsValid() && r.WasBy.Rule != ""
+	if !ok || !built || !strings.HasPrefix(c.lines[at].text, "tool mcp") {
+		return nil
+	}
+	for _, t := range careful.Asks() {
+		if !slices.ContainsFunc(c.lines, func(o line) bool { return o.verdict == obstat.Ask && o.text == t }) {
+			out = append(out, line{verdict: obstat.Ask, text: t})
+		}
+	}
+	return out
 }
 
 // forTool says a rule for one tool by the tool's name, where its effect allows more: `connect go.dev` is also about

@@ -214,7 +214,8 @@ func asShown(text string) string {
 	if err != nil {
 		return text
 	}
-	a := effect.Analyze(&effect.Request{Tool: "Bash", Input: input, Options: effect.Options{Dir: diff.Dir, Roots: []string{diff.Dir}}})
+	a := effect.Analyze(&effect.Request{Tool: "Bash", Input: input,
+		Options: effect.Options{Dir: diff.Dir, Roots: []string{diff.Dir}}})
 	if len(a.Commands) != 1 || a.Commands[0].Text == "" {
 		return text
 	}

@@ -82,7 +82,8 @@ func Compare(was, now *obstat.Policy, o *Options) *Report {
 	if o == nil {
 		o = &Options{}
 	}
-	c := &comparison{was: was, now: now, world: o.World, readable: o.Readable, made: o.Made, left: cmp.Or(o.Limit, maxTried),
+	c := &comparison{was: was, now: now, world: o.World, readable: o.Readable, made: o.Made,
+		left:    cmp.Or(o.Limit, maxTried),
 		regions: map[region]*Region{},
 		report:  &Report{V: 1, Was: was.Digest(), Now: now.Digest(), Regions: []Region{}}}
 	if c.world == nil {

@@ -26,7 +26,8 @@ func Masked(es obstat.Errors) obstat.Errors {
 }
 
 // usual are the advice for findings without their own.
-var usual = map[obstat.Code]string{obstat.CodeNoEffect: "take it out", obstat.CodeUnknownKey: "take it out: nothing reads it"}
+var usual = map[obstat.Code]string{obstat.CodeNoEffect: "take it out",
+	obstat.CodeUnknownKey: "take it out: nothing reads it"}
 
 // Fold returns the findings with those of one kind, told by the code and by the advice that both give, as
 // one: the first, with the places of the others and how many they are.

@@ -175,8 +175,8 @@ func (l *linter) unusedLists() {
 		if used[name] || len(rules) == 0 || elsewhere[placeOf(&rules[0])] || l.silent(&rules[0]) {
 			continue
 		}
-		l.warn(&rules[0], obstat.CodeNoEffect, "take it out, or name it in a stage", "no stage of any mode looks at the list %s (rules in it: %d)", name,
-			len(rules))
+		l.warn(&rules[0], obstat.CodeNoEffect, "take it out, or name it in a stage",
+			"no stage of any mode looks at the list %s (rules in it: %d)", name, len(rules))
 	}
 }
 
@@ -238,7 +238,8 @@ func (l *linter) empty() {
 func (l *linter) over() {
 	for r := range l.rules() {
 		if !l.opts.Now.IsZero() && Ended(r, l.opts.Now) {
-			l.warn(r, obstat.CodeNoEffect, "take it out, or give it another end", "%s rule %s counts no more: its time is over", r.Verdict, r)
+			l.warn(r, obstat.CodeNoEffect, "take it out, or give it another end",
+				"%s rule %s counts no more: its time is over", r.Verdict, r)
 		}
 	}
 }
@@ -382,7 +383,8 @@ func (l *linter) silentModes() {
 	switch {
 	case !ok || l.asks(pl):
 	case pl.Default == obstat.Allow:
-		l.warn(nil, obstat.CodeRisky, "choose a mode that asks", "mode %s never asks, and what no rule stops is allowed", mode)
+		l.warn(nil, obstat.CodeRisky, "choose a mode that asks", "mode %s never asks, and what no rule stops is allowed",
+			mode)
 	case slices.ContainsFunc(matchesOf(pl), hasAsk):
 		l.warn(nil, obstat.CodeNoEffect, "choose a mode that asks", "mode %s never asks: ask rules deny in it", mode)
 	}
