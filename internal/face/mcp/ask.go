@@ -50,7 +50,7 @@ func (s *session) askPerson(ctx context.Context, q *question, forms bool) error 
 		if forms {
 			go s.elicit(ctx, q)
 		}
-		s.hold(ctx, q)
+		s.hold(ctx, q, forms)
 	}()
 	return nil
 }
@@ -58,8 +58,8 @@ func (s *session) askPerson(ctx context.Context, q *question, forms bool) error 
 // hold keeps a call waiting until its request is answered, or for as long as the
 // client can be expected to wait. The request stays: a client that makes the same
 // call again takes it up.
-func (s *session) hold(ctx context.Context, q *question) {
-	limit := cmp.Or(s.Hold, defaultHold)
+func (s *session) hold(ctx context.Context, q *question, forms bool) {
+	limit := s.holds()
 	if left := time.Until(q.req.Expires); left < limit {
 		limit = left + time.Second // the broker says that it is over
 	}
@@ -80,6 +80,7 @@ func (s *session) hold(ctx context.Context, q *question) {
 		return
 	case err != nil && waits.Err() != nil:
 		q.gate.Broker().Leave(q.id) // the agent hears that it waits
+		s.leftOpen(forms)
 		_ = s.notAnswered(q, fmt.Sprintf("no person has answered yet; the request %s waits until %s, and the same call takes up its answer",
 			q.id, q.req.Expires.Format(time.TimeOnly)))
 		return
@@ -89,6 +90,27 @@ func (s *session) hold(ctx context.Context, q *question) {
 	}
 	d, err := q.gate.Resume(ctx, q.id, &gate.Terms{Doubt: q.doubt})
 	_ = s.settle(q.frame, q.asked, q.call, &d, err)
+}
+
+// silentHold is how long a call waits in a client that declares forms and has left one unanswered: it may show none.
+const silentHold = 5 * time.Second
+
+// holds returns how long a call may wait for a person.
+func (s *session) holds() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limit := cmp.Or(s.Hold, defaultHold)
+	if s.silent && !s.attended() {
+		limit = min(limit, silentHold)
+	}
+	return limit
+}
+
+// leftOpen remembers that a form went without an answer for as long as a call waits.
+func (s *session) leftOpen(forms bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.silent = s.silent || forms
 }
 
 func (s *session) isWithdrawn(a *asked) bool {
@@ -114,14 +136,22 @@ func (s *session) elicit(ctx context.Context, q *question) {
 	}
 	select {
 	case f := <-ch:
-		if f != nil && !f.result.none() {
+		if f == nil {
+			return // the session ends
+		}
+		taken := false
+		if !f.result.none() { // else an error, such as "method not found" of a client that declares forms and has none
 			root, problems := jsonx.Parse(f.result.in(f.raw), jsonx.Options{NUL: true, Fold: 2})
-			if !s.take(ctx, q.gate, q.req, root, tree.Fatal(problems), s.metaOf(q.frame), shown) && !s.attended() {
-				s.mu.Lock()
-				q.closed = true
-				s.mu.Unlock()
-				_, _ = q.gate.Broker().Withdraw(q.id)
-			}
+			taken = s.take(ctx, q.gate, q.req, root, tree.Fatal(problems), s.metaOf(q.frame), shown)
+		}
+		s.mu.Lock()
+		s.silent = s.silent && !taken
+		s.mu.Unlock()
+		if !taken && !s.attended() {
+			s.mu.Lock()
+			q.closed = true
+			s.mu.Unlock()
+			_, _ = q.gate.Broker().Withdraw(q.id)
 		}
 	case <-ctx.Done(): // answered elsewhere, or withdrawn
 		_ = s.toClient(q.frame.id, notify("notifications/cancelled",

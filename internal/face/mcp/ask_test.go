@@ -105,3 +105,35 @@ func TestClientGone(t *testing.T) {
 		}
 	}
 }
+
+// TestFormsUnhandled: a client that declares forms and answers them with an error costs nothing, and one that lets
+// them lie costs the whole wait once.
+func TestFormsUnhandled(t *testing.T) {
+	w, form := asks(t, false, false)
+	w.says(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"error":{"code":-32601,"message":"Method not found"}}`, form))
+	if got := w.next(w.client); !strings.Contains(got, "no person has refused it") {
+		t.Errorf("the client has no forms: %s", got)
+	}
+	if _, r := w.pending(); r != nil {
+		t.Errorf("nobody is there, and %s is still open", r.ID)
+	}
+
+	w, _ = asks(t, false, false)
+	set := func(hold time.Duration) {
+		w.s.mu.Lock()
+		defer w.s.mu.Unlock()
+		w.s.Guard.Hold = hold
+	}
+	set(time.Millisecond)
+	w.says(`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"echo","arguments":{"n":6}}}`)
+	for !strings.Contains(w.next(w.client), "no person has answered yet") {
+	}
+	set(time.Hour)
+	if got := w.s.holds(); got != silentHold {
+		t.Errorf("the next call waits for %s", got)
+	}
+	w.s.Guard.Attended = func() bool { return true }
+	if got := w.s.holds(); got != time.Hour {
+		t.Errorf("with a person at a terminal it waits for %s", got)
+	}
+}

@@ -44,6 +44,7 @@ type session struct {
 	logs   bool // the server has said that it sends log messages
 	told   int
 	ended  bool
+	silent bool // the client has left a form unanswered, and answered none since
 	// going are calls that go on with a state of the server's, by digest.
 	going map[[32]byte]bool
 }
