@@ -158,7 +158,9 @@ func (o *serveOptions) run(ctx context.Context, _ []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer o.onHangup(ctx, opts.Log)()
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP) // from here on it does not end the process
+	defer func() { signal.Stop(hup); close(hup) }()
 	if opts.Hosts = o.answered(hosts); tcp == nil {
 		opts.Hosts = nil
 	}
@@ -166,6 +168,7 @@ func (o *serveOptions) run(ctx context.Context, _ []string) (err error) {
 	if err != nil {
 		return err
 	}
+	go o.onHangup(hup, opts.Log, srv.Tell)
 	defer srv.Close()
 	if err := o.greet(ctx, keep, hosts); err != nil {
 		return err
@@ -402,33 +405,33 @@ func (o *serveOptions) logger() (*slog.Logger, error) {
 	return nil, usagef("--log-format takes text or json, not %q", o.LogFormat)
 }
 
-// onHangup reads the roster again at each SIGHUP, until the function that it returns is called. Certificates and
-// policies are read again by themselves.
-func (o *serveOptions) onHangup(ctx context.Context, log *slog.Logger) (end func()) {
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	ctx, stop := context.WithCancel(ctx)
-	go func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-hup:
-			}
-			if o.Roster == "" {
-				log.Info("told to reload: certificates and policies are read again by themselves")
-				continue
-			}
-			roster, err := readRoster(o.Roster)
-			if err != nil {
-				log.Error("the roster cannot be read, and the one before stays in force", "error", err)
-				continue
-			}
-			o.roster.Store(&roster)
-			log.Info("the roster was read again")
+// onHangup reads the files of --roster and --notify again at each SIGHUP. Certificates and policies are read again by
+// themselves.
+func (o *serveOptions) onHangup(hup <-chan os.Signal, log *slog.Logger, use func(*tell.Config)) {
+	for range hup {
+		if err := o.reload(use); err != nil {
+			log.Error("told to reload, and a file cannot be read: those before stay in force", "error", err)
+			continue
 		}
-	}()
-	return func() { signal.Stop(hup); stop() }
+		log.Info("told to reload: the roster and the receivers of notifications were read again")
+	}
+}
+
+// reload takes both files or neither.
+func (o *serveOptions) reload(use func(*tell.Config)) error {
+	conf, err := o.notify()
+	if err != nil {
+		return err
+	}
+	if o.Roster != "" {
+		roster, err := readRoster(o.Roster)
+		if err != nil {
+			return err
+		}
+		o.roster.Store(&roster)
+	}
+	use(conf)
+	return nil
 }
 
 // browsed returns the host and port that a browser goes to, of the address that is listened

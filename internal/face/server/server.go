@@ -169,6 +169,13 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	return s, nil
 }
 
+// Tell has other receivers told of requests; nil leaves those that are told.
+func (s *Server) Tell(conf *tell.Config) {
+	if s.teller != nil && conf != nil {
+		s.teller.Use(conf)
+	}
+}
+
 // hear has everything hear of requests that is to: those that wait already, and those that come.
 func (s *Server) hear(ctx context.Context) error {
 	if s.opts.Tell != nil {

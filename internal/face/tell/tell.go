@@ -161,7 +161,7 @@ func (r *Receiver) wants(req *approval.Request) bool {
 
 // A Teller tells receivers of requests that wait. Of several servers that share a store one tells each of them.
 type Teller struct {
-	conf  *Config
+	conf  atomic.Pointer[Config]
 	store docs.Store
 	log   *slog.Logger
 	now   func() time.Time
@@ -178,10 +178,14 @@ type Teller struct {
 
 // New returns a teller for a configuration that was checked.
 func New(conf *Config, store docs.Store, log *slog.Logger) *Teller {
-	return &Teller{conf: conf, store: store, log: log, now: time.Now, waiting: map[string]*approval.Request{},
-		told: map[string]bool{},
+	t := &Teller{store: store, log: log, now: time.Now, waiting: map[string]*approval.Request{}, told: map[string]bool{},
 		wait: []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute}}
+	t.Use(conf)
+	return t
 }
+
+// Use has the receivers of another configuration told from now on. A receiver that keeps its name is not told twice.
+func (t *Teller) Use(conf *Config) { t.conf.Store(conf) }
 
 // Heard keeps up with requests as they are put and end. It does not wait for anything.
 func (t *Teller) Heard(r *approval.Request) {
@@ -192,8 +196,8 @@ func (t *Teller) Heard(r *approval.Request) {
 		return
 	}
 	delete(t.waiting, r.ID)
-	for i := range t.conf.To {
-		delete(t.told, t.conf.To[i].Name+" "+r.ID)
+	for _, to := range t.conf.Load().To {
+		delete(t.told, to.Name+" "+r.ID)
 	}
 }
 
@@ -220,9 +224,9 @@ const maxSingle = 5
 
 // look finds the requests that receivers are due to be told of, and tells them.
 func (t *Teller) look(ctx context.Context) {
-	now := t.now()
-	for i := range t.conf.To {
-		r := &t.conf.To[i]
+	now, conf := t.now(), t.conf.Load()
+	for i := range conf.To {
+		r := &conf.To[i]
 		if r.quiet.hold(now) {
 			continue
 		}
@@ -298,7 +302,7 @@ func (t *Teller) deliver(ctx context.Context, r *Receiver, list []*approval.Requ
 	t.work.Go(func() {
 		var err error
 		for try := 0; ; try++ {
-			if err = r.send(ctx, t.conf.URL, list, t.now()); err == nil {
+			if err = r.send(ctx, t.conf.Load().URL, list, t.now()); err == nil {
 				t.Sent.Add(1)
 				return
 			}

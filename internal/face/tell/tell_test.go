@@ -169,6 +169,21 @@ func TestTwoServers(t *testing.T) {
 	}
 }
 
+// TestUse: other receivers are told from the next look on, of requests that wait already, and one that stays is not told
+// twice.
+func TestUse(t *testing.T) {
+	first, firstPosts := place(t, ok)
+	second, secondPosts := place(t, ok)
+	tl := teller(t, Receiver{Form: "slack", URL: first})
+	tl.Heard(request("req_1", "coder", "connect"))
+	tl.tell(t)
+	tl.Use(teller(t, Receiver{Form: "slack", URL: first}, Receiver{Form: "slack", URL: second}).conf.Load())
+	tl.tell(t)
+	if len(firstPosts()) != 1 || len(secondPosts()) != 1 {
+		t.Errorf("the first got %d messages, the second %d", len(firstPosts()), len(secondPosts()))
+	}
+}
+
 // TestRetries: a message is sent again until it is taken, and listed where it never is.
 func TestRetries(t *testing.T) {
 	url, posts := place(t, func(n int) int { return map[bool]int{true: 503, false: 200}[n < 3] })
