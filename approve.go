@@ -26,7 +26,7 @@ func (d Decision) Refuse(by By) Decision {
 		note = d.unsettled() + "; " + note
 	}
 	d.Verdict, d.Safety, d.Stage, d.By, d.Note, d.Offers, d.Input = Deny, false, StageApproval, by, note, nil, nil
-	d.Over, d.OnlyUnknown, d.Confined = 0, false, nil
+	d.Over, d.OnlyUnknown, d.Partly, d.Confined = 0, false, false, nil
 	return d
 }
 

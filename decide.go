@@ -59,9 +59,10 @@ type walk struct {
 	over      Over     // that all answers so far outrank
 	// probing: the floor asks questions that only tighten, so that an allow decides nothing.
 	probing bool
-	// confined: unknown parts count as harmless; see onlyUnknown. unseen: the part that
-	// is judged cannot be looked into.
-	confined, unseen bool
+	// confined: the call is judged as if it ran confined; see onlyUnknown. blind: its unknown parts count as harmless
+	// then. unseen: the part that is judged cannot be looked into. partly: a rule is about some of the files; see
+	// Decision.Partly.
+	confined, blind, unseen, partly bool
 	// ruled: a rule or a check asks about the whole call.
 	ruled bool
 }
@@ -127,6 +128,7 @@ func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
 	d.Marks, d.Over = w.marks, w.outranks(d)
 	if d.Verdict == Ask && !d.Safety {
 		d.OnlyUnknown = w.onlyUnknown(pl)
+		d.Partly = d.OnlyUnknown && w.partly
 	}
 	if w.rewritten && d.Verdict != Deny {
 		d.Input = w.facts.Call.Input // a human approves the rewritten input

@@ -13,6 +13,9 @@ type Decision struct {
 	// OnlyUnknown marks an ask that has no other reason than that part of the call cannot be
 	// known: a confined run need not ask.
 	OnlyUnknown bool
+	// Partly marks an OnlyUnknown ask about many files of which a rule is about some, `grep -r x .`: a run that does
+	// not keep every one of these from the command has to ask.
+	Partly bool
 	// Stage is the stage that settled the call, "default" when none did.
 	Stage string
 	// Rule decided, if a rule did; it belongs to the policy and is not to be

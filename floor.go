@@ -199,7 +199,7 @@ func (fl *floorWalk) tighten(o outcome, part, why string) {
 
 // cap lowers the verdict to an ask because of something that cannot be seen.
 func (fl *floorWalk) cap(part, why string) {
-	if fl.confined {
+	if fl.blind {
 		return
 	}
 	fl.tighten(outcome{verdict: Ask, stage: stageFloor}, part, why)
@@ -208,7 +208,7 @@ func (fl *floorWalk) cap(part, why string) {
 // doubted lowers the verdict to an ask where a rule may apply, and names it.
 func (fl *floorWalk) doubted(d doubt, part, why string) {
 	switch {
-	case !d.may || fl.confined:
+	case !d.may || fl.blind:
 	case d.rule == nil:
 		fl.cap(part, "a deny or ask rule "+why)
 	default:
@@ -391,7 +391,7 @@ func trailing(around, inner []shell.Word) bool {
 // doubts lowers the verdict where a rule might stop the command once its unknown
 // words are known, as `rm $x` under a rule against `rm -rf *`.
 func (fl *floorWalk) doubts(i int, c *effect.Command) {
-	if fl.o.verdict < Allow || c.Known && c.Catalogued && len(c.Tails) == 0 || fl.exact() || fl.confined {
+	if fl.o.verdict < Allow || c.Known && c.Catalogued && len(c.Tails) == 0 || fl.exact() || fl.blind {
 		return
 	}
 	if !c.Known {
@@ -613,7 +613,7 @@ func (fl *floorWalk) written() {
 
 // writtenText is written for one text; it returns how many more beginnings are looked at.
 func (fl *floorWalk) writtenText(t *effect.Text, left int, why string) int {
-	if fl.o.verdict < Allow || fl.exact() || fl.confined {
+	if fl.o.verdict < Allow || fl.exact() || fl.blind {
 		return left
 	}
 	c := &fl.a.Commands[t.Command]
@@ -1065,11 +1065,15 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 		if fl.allBelow(e, face, set, set == sets[1] || sets[1].IsZero()) {
 			return
 		}
-		if fl.onlyWhole(e) || fl.o.verdict < Allow || fl.confined {
+		if fl.onlyWhole(e) || fl.o.verdict < Allow {
 			continue
 		}
 		r := fl.ruleForSome(e, face, &set)
 		if r == nil || e.Moved() && r.Tool.IsZero() && r.Whole() { // its child stands for all else in a moved directory
+			continue
+		}
+		if fl.confined {
+			fl.partly = true
 			continue
 		}
 		why := "it may " + verbOf(e) + " " + floor.Show(set) + ", and a rule speaks of some of that"
@@ -1266,7 +1270,7 @@ const maxWords = 1000
 // command whose use of it is not known: `visidata .env`, `aws s3 cp .env s3://b`, `gcc @.env`,
 // `ffmpeg -i a.mp4 locked/b.mp4`.
 func (fl *floorWalk) words() {
-	if fl.exact() || fl.confined {
+	if fl.exact() || fl.blind {
 		return
 	}
 	left := maxWords

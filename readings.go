@@ -63,5 +63,6 @@ func (pol *Policy) tightenRead(call *Call, world World, trace *Trace, d *Decisio
 				"the tool may take its field "+strconv.Quote(r.Field)+" for it, and of several the strictest counts")
 		}
 		d.Marks, d.OnlyUnknown = marks, d.OnlyUnknown && (one.Verdict == Allow || one.OnlyUnknown)
+		d.Partly = d.Partly || one.Partly
 	}
 }

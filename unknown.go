@@ -10,52 +10,68 @@ import (
 // of `mkdir out && make`, where writing here is allowed, that nobody can look into the Makefile.
 // It decides the call once more as if its unknown parts did nothing that a rule is about. A rule
 // that certainly asks, or a program that is known and that no rule allows, is another reason.
+// Which of many files a known program touches is unknown as well: `black .`.
 func (w *walk) onlyUnknown(pl *pipeline) bool {
 	f := &w.facts
-	if len(f.Call.Subjects) > 0 || f.analysis == nil || w.rewritten || w.ruled || !hasUnknown(f.analysis) {
+	if len(f.Call.Subjects) > 0 || f.analysis == nil || w.rewritten || w.ruled || !isReadable(f.analysis) {
+		return false
+	}
+	blind := hasUnknown(f.analysis)
+	if !blind && !slices.ContainsFunc(f.analysis.Effects, isMany) {
 		return false
 	}
 	if !slices.ContainsFunc(pl.amend, func(s step) bool { return s.floor }) {
 		return false
 	}
 	trace, marks := w.trace, w.marks
-	w.trace, w.confined = nil, true
+	w.trace, w.confined, w.blind, w.partly = nil, true, blind, false
 	var o outcome
 	w.run(pl, &o)
-	w.trace, w.marks, w.confined, w.unseen = trace, marks, false, false
-	return o.verdict == Allow && !o.faulted
+	w.trace, w.marks, w.confined, w.blind, w.unseen = trace, marks, false, false, false
+	return o.verdict == Allow && !o.faulted && !(w.partly && slices.ContainsFunc(f.analysis.Effects, isStored))
 }
 
-// hasUnknown tells whether a call is a shell's whose text can be read, and of which a part
-// cannot be looked into, or runs commands in a shell of its own, which are judged by themselves: `sh -c ls`,
-// or writes files that it does not name one by one: `black .`.
+// isReadable tells whether a call is a shell's whose text can be read.
+func isReadable(a *effect.Analysis) bool {
+	return a.Source != "" && !slices.ContainsFunc(a.Gaps, func(g effect.Gap) bool { return unparsed(g.Kind) })
+}
+
+// hasUnknown tells whether a part of a command cannot be looked into, or runs commands in a shell of its own, which are
+// judged by themselves: `sh -c ls`.
 func hasUnknown(a *effect.Analysis) bool {
-	if a.Source == "" || slices.ContainsFunc(a.Gaps, func(g effect.Gap) bool { return unparsed(g.Kind) }) {
-		return false
-	}
 	for i := range a.Commands {
 		c := &a.Commands[i]
 		if a.Unknown(i) || c.Wrapper && !c.Transparent {
 			return true
 		}
 	}
-	return len(a.Gaps) > 0 || slices.ContainsFunc(a.Effects, func(e effect.Effect) bool {
-		return e.Kind == effect.Write && e.Command >= 0 && !e.Unnamed && !e.Target().Exact()
-	})
+	return len(a.Gaps) > 0
 }
 
-// pass lets a question pass that no rule answers, where a confined run holds what it is about: the
-// part that it is about cannot be looked into, or it is about the whole call, of which the
-// floor judges each part.
+// isMany tells whether an effect is on files that are not named one by one: `rm *.o`, `black .`.
+func isMany(e effect.Effect) bool {
+	set := e.Target()
+	return !set.IsZero() && !set.Exact()
+}
+
+// isStored tells whether an effect reads files out of git's store, `git log -p`: no run can keep one of them from git.
+func isStored(e effect.Effect) bool { return e.Kind == effect.Read && e.Program == "git" }
+
+// pass lets a question pass that no rule answers, where a confined run holds what it is about: the part that it is
+// about cannot be looked into, or it is about the whole call, of which the floor judges each part; or a rule is about
+// some of many files, and inside each is judged by itself.
 func (w *walk) pass(f *Facts, q *Question, o *outcome) {
 	if o.verdict != Ask || o.safety || o.faulted || !o.unruled() {
 		return
 	}
-	unknown := f.part == nil || w.unseen
+	held := w.blind && (f.part == nil || w.unseen)
 	if v, ok := w.pol.view.(effectView); ok {
-		unknown = v.Unknown(q) || o.stage == StageUnknown
+		held = w.blind && (v.Unknown(q) || o.stage == StageUnknown)
+		if !held && v.Partly(q) {
+			held, w.partly = true, true
+		}
 	}
-	if unknown {
+	if held {
 		o.verdict = Allow
 	}
 }

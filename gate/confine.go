@@ -236,6 +236,9 @@ func (g *Gate) confined(ctx context.Context, c *obstat.Call, j *judged, wish nat
 	if err != nil {
 		return d, err
 	}
+	if d.Partly && len(b.Tracked) > 0 {
+		return d, fmt.Errorf("it may read %s, which git tracks, so that it cannot be hidden", b.Tracked[0])
+	}
 	var input json.RawMessage
 	if change := g.opts.Confine.Change; change != nil {
 		t := &confined.Ticket{Command: j.world.Analysis(c).Source, Call: *c, Bounds: *b, Digest: digest,

@@ -419,6 +419,32 @@ func TestTracked(t *testing.T) {
 			t.Errorf("%s is hidden: %t; all: %q", name, got, b.Profile.Hidden)
 		}
 	}
+	// Code may read it. A command that is known to read many files asks: one of them is kept from it by a rule.
+	g := y.gate(t, "claude-code", &gate.Confining{Machine: full})
+	for command, want := range map[string]obstat.Verdict{"make": obstat.Allow, "grep -r x .": obstat.Ask} {
+		a, err := g.Authorize(t.Context(), y.bash("Bash", "command", command), &gate.Terms{Ask: gate.Leave})
+		if err != nil || a.Verdict != want {
+			t.Errorf("%s: %s, want %s: %s, %v", command, a.Verdict, want, a.Reason(), err)
+		}
+	}
+}
+
+// TestPartly: a command that reads or changes many files of which a rule is about some runs confined, each file held by
+// itself; where the machine cannot, it asks.
+func TestPartly(t *testing.T) {
+	y := newYard(t)
+	place(t, filepath.Join(y.dir, "obstat.yaml"), native.Preset(native.Balanced))
+	for machine, want := range map[confine.Level]obstat.Verdict{confine.LevelFull: obstat.Allow, confine.LevelNone: obstat.Ask} {
+		g := y.gate(t, "claude-code", &gate.Confining{Machine: func(context.Context) confine.Report {
+			return confine.Report{Level: machine, Overlay: machine == confine.LevelFull, Why: "a test says so"}
+		}})
+		for _, command := range []string{"black .", "grep -r x .", "rg --hidden x", "prettier --write ."} {
+			a, err := g.Authorize(t.Context(), y.bash("Bash", "command", command), &gate.Terms{Ask: gate.Leave})
+			if err != nil || a.Verdict != want || (a.Confined != nil) != (want == obstat.Allow) {
+				t.Errorf("%s, %s: %s, want %s: %s, %v", machine, command, a.Verdict, want, a.Reason(), err)
+			}
+		}
+	}
 }
 
 // TestUnattended: under the preset nothing asks. Code runs confined, known or not, and all else that no rule allows is

@@ -52,6 +52,7 @@ func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obs
 	var disk Ruling    // of the files alone, accepted or not
 	var marks []string // of all policies
 	unknown := true    // every ask is only for an unknown part
+	partly := false    // one is about some of many files
 	over := ^obstat.Over(0)
 	for _, p := range f.Policies {
 		c := f.put(call, p)
@@ -65,6 +66,7 @@ func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obs
 			continue
 		}
 		unknown = unknown && (d.Verdict != obstat.Ask || d.OnlyUnknown)
+		partly = partly || d.Partly
 		over &= d.Over // a word that one of them has not accepted outranks nothing
 		if p.OnDisk && (disk.From == nil || d.Verdict < disk.Verdict) {
 			disk = Ruling{Decision: d, From: p}
@@ -82,6 +84,7 @@ func (f *InForce) decide(call *obstat.Call, ask func(*Policy, *obstat.Call) (obs
 		f.waiting(&out, &disk)
 	}
 	out.OnlyUnknown = out.OnlyUnknown && unknown && len(f.Broken) == 0
+	out.Partly = out.OnlyUnknown && partly
 	if out.Marks, out.Over = marks, 0; out.Verdict == obstat.Allow {
 		out.Over = over
 	}

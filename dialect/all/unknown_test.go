@@ -60,6 +60,16 @@ func TestOnlyUnknown(t *testing.T) {
 		{"black .", "balanced"},
 		{"black /opt/x", ""},
 		{"sed -i s/a/b/ .env*", ""},
+		{"sed -i s/a/b/ .v*/x", "balanced"},
+		{"grep -r x .", "balanced denies claudecode"},
+		{"rg --hidden x", "balanced denies claudecode"},
+		{"cat .en?", ""},
+		{"grep -r x . && git push", ""},
+		{"cp -r . /srv/x", ""},
+		// Nothing can be kept from git that is in its store.
+		{"git log -p", ""},
+		{"git grep x HEAD~1", ""},
+		{"git archive HEAD | tar x -C out", ""},
 	} {
 		for name, pol := range policies {
 			d := decide(pol, tc.command, familyWorld)

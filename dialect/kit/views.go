@@ -45,6 +45,9 @@ type Scratch interface {
 type EffectView interface {
 	obstat.View
 	Unknown(q *obstat.Question) bool
+	// Partly tells whether a question is about many files, or one that is known only when the call runs, so that a
+	// rule may be about some alone: of `black .` about `.env`.
+	Partly(q *obstat.Question) bool
 }
 
 // An Outliner is a [obstat.View] that knows what questions calls to a tool can pose

@@ -2,6 +2,7 @@ package native_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -144,6 +145,27 @@ func TestBuiltin(t *testing.T) {
 		d := l.Policy.Decide(call(text), world)
 		if d.Verdict != want {
 			t.Errorf("%s: %s, want %s: %s", text, d.Verdict, want, d.Reason())
+		}
+	}
+}
+
+// TestBuiltinIsBalanced: a person without a policy gets the answers of the preset, stage by stage.
+func TestBuiltinIsBalanced(t *testing.T) {
+	builtin, err := dialect.Load(native.Builtin{}, &dialect.Input{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	preset, err := dialect.Load(native.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: "obstat.yaml",
+		Data: []byte(native.Preset(native.Balanced))}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := builtin.Program.Pipelines, preset.Program.Pipelines; !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for name, rules := range preset.Program.Rules {
+		if got := len(builtin.Program.Rules[name]); got != len(rules) {
+			t.Errorf("%s: %d rules, want %d", name, got, len(rules))
 		}
 	}
 }

@@ -22,30 +22,39 @@ import (
 type view struct{}
 
 var (
+	_ kit.EffectView = view{}
 	_ kit.Outliner   = view{}
 	_ kit.PrefixView = view{}
 )
 
 // Unknown tells whether a question is about code, about a command of which not everything is known, or about
-// files that are not named: the packages of `npm ci`, the files of the workspace that `black .` writes, or the one
-// that `cat "$f"` reads. A deletion that is refused when all is over is too late: `rm "$f"` asks before.
+// files that are not named, as the packages of `npm ci`.
 func (view) Unknown(q *obstat.Question) bool {
-	has := func(is func(obstat.Subject) bool) bool { return slices.ContainsFunc(q.Subjects, is) }
-	maybe := func(s obstat.Subject) bool { return s.Field == fieldMaybe }
-	unnamed := has(func(s obstat.Subject) bool { return s.Field == fieldUnnamed })
-	switch q.Tool {
-	case "code":
-		return true
-	case "run":
-		return unnamed || !has(func(s obstat.Subject) bool { return s.Field == fieldKnown })
-	case "read":
-		return unnamed || has(maybe)
-	case "write":
-		inside := has(func(s obstat.Subject) bool { return s.Field == fieldPlace && s.Text == placeWorkspace })
-		some := has(func(s obstat.Subject) bool { return s.Field == fieldAbs && paths.Set{Text: s.Text}.Marked() })
-		return unnamed || has(maybe) || inside && some
+	has := func(field string) bool {
+		return slices.ContainsFunc(q.Subjects, func(s obstat.Subject) bool { return s.Field == field })
 	}
-	return unnamed
+	return q.Tool == "code" || q.Tool == "run" && !has(fieldKnown) || has(fieldUnnamed)
+}
+
+// Partly tells whether a question is about many files of the workspace, as `black .` writes them, or about one that is
+// known only when it runs, as `cat "$f"` reads it, or that may be passed by, as a secret by `grep -r x .`.
+// A deletion that is refused when all is over is too late: `rm "$f"` asks before.
+func (view) Partly(q *obstat.Question) bool {
+	if q.Tool != "read" && q.Tool != "write" {
+		return false
+	}
+	inside, many := false, false
+	for _, s := range q.Subjects {
+		switch s.Field {
+		case fieldMaybe:
+			return true
+		case fieldAbs:
+			many = paths.Set{Text: s.Text}.Marked()
+		case fieldPlace:
+			inside = inside || s.Text == placeWorkspace
+		}
+	}
+	return inside && many
 }
 
 // maxCommand is the longest command that allow rules are matched against.

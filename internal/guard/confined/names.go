@@ -238,7 +238,7 @@ func (m *maker) names() error {
 	}
 	hidden, tracked := m.untracked(hidden)
 	p.Hidden = append(p.Hidden, hidden...)
-	if len(tracked) > 0 {
+	if m.out.Tracked = tracked; len(tracked) > 0 {
 		m.gap("hide "+strings.Join(tracked, ", "),
 			"git tracks it, so that it is no secret of this machine, and `git show` prints it")
 	}

@@ -73,6 +73,8 @@ type Bounds struct {
 	// a repository that lies outside Work and belongs to it.
 	Work string `json:"work,omitempty"`
 	Git  string `json:"git,omitempty"`
+	// Tracked are files that a rule keeps from code, and that it sees all the same since git has them.
+	Tracked []string `json:"tracked,omitempty"`
 	// Registries tells where the hosts of registries were found.
 	Registries []Found `json:"registries,omitempty"`
 }
@@ -342,11 +344,18 @@ func (m *maker) change(e *effect.Effect) {
 			p.Delete = append(p.Delete, filepath.Dir(e.Path))
 		}
 		m.out.Known = append(m.out.Known, e.Path)
+	case m.layered(e.Path):
+		m.out.Known = append(m.out.Known, e.Path) // made in the layer, as a file or as a directory: `cp -r . /tmp/x`
 	case e.Kind == effect.Write && m.visible(filepath.Dir(e.Path)):
 		// Where the file is made, not its directory: that would give all of `/tmp`.
 		p.Write = append(p.Write, e.Path)
 		m.out.Make = append(m.out.Make, e.Path)
 	}
+}
+
+// layered tells whether a path lies in a directory beside the workspace that has a layer of its own.
+func (m *maker) layered(path string) bool {
+	return slices.ContainsFunc(m.profile().Workspace.More, func(dir string) bool { return paths.Inside(dir, path) })
 }
 
 // free lets git change its own files, but for those that name programs which git runs: of these, all but the hooks
