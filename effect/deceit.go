@@ -79,7 +79,8 @@ func addressDeceit(e *Effect) string {
 	ascii, other := false, false
 	for _, r := range e.Host {
 		ascii = ascii || r|0x20 >= 'a' && r|0x20 <= 'z'
-		other = other || r >= 0x370 && r < 0x600 // Greek, Cyrillic, Armenian
+		other = other || r >= 0x370 && r < 0x600                   // Greek, Cyrillic, Armenian
+		other = other || r >= 0xff01 && r <= 0xff61 || r == 0x3002 // full-width letters and dots
 	}
 	if other && (ascii || strings.Contains(e.Host, ".")) && !strings.Contains(e.Host, ".рф") {
 		return "the host's name has letters that look like others"
@@ -129,8 +130,12 @@ func isForkBomb(text string) bool {
 	if !strings.Contains(text, "&") {
 		return false
 	}
-	if endlessLoops().MatchString(text) {
-		return true
+	for _, at := range endlessLoops().FindAllStringIndex(text, -1) {
+		body, _, _ := strings.Cut(text[at[1]:], "done")
+		body = strings.TrimSpace(body)
+		if strings.HasSuffix(body, "&") && !strings.HasSuffix(body, "&&") && !strings.HasSuffix(body, ">&") {
+			return true // `work & done`
+		}
 	}
 	for _, f := range functions().FindAllStringSubmatch(text, -1) {
 		name, body := f[1]+f[2], strings.ReplaceAll(f[3], "&&", ";")
@@ -149,8 +154,9 @@ func isForkBomb(text string) bool {
 
 var (
 	endlessLoops = sync.OnceValue(func() *regexp.Regexp {
-		const endless = `(while\s+(true|:|\[\s*1\s*\]|\(\(\s*1\s*\)\))|until\s+false|for\s*\(\(\s*;\s*;\s*\)\))`
-		return regexp.MustCompile(endless + `\s*;?\s*do\s[^;]*[^&>]&\s*done`)
+		const always = `(/\S*/)?true|:|\[\[?\s*(1|true)\s*\]\]?|\(\(\s*1\s*\)\)`
+		const counts = `for\s*\(\([^;()]*;\s*;[^;()]*\)\)`
+		return regexp.MustCompile(`(while\s+(` + always + `)|until\s+(/\S*/)?false|` + counts + `)\s*;?\s*do\s`)
 	})
 	endlessForks = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\bfork(\(\))?\s+while\b|\b(while|for|loop)\b[^\n]{0,40}[\s({]*(os\.)?fork\b`)

@@ -11,6 +11,8 @@ func TestDeceit(t *testing.T) {
 		"ls \u202eabc": true, "c\u200bat a": true, "echo \U000e0041": true, "\u0441at a": true, "curl https://github.com@evil.example/x": true,
 		"curl https://g\u0456thub.com/x": true, "git clone https://ghp_a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6q7r8@github.com/a/b": true,
 		"printf -- '-----BEGIN RSA PRIVATE KEY-----\nMII\n' > k": true, ":(){ :|:& };:": true, "while true; do sleep 1 & done": true, "for ((;;)); do ./x & done": true,
+		"while [[ 1 ]]; do x & done": true, "while /bin/true; do a & wait; b & done": true, "until /usr/bin/false; do x & done": true, "for ((i=0;;i++)); do x & done": true,
+		"curl https://\uff47oogle.com/x": true, "curl https://example\u3002com/x": true, "while true; do x; done; for i in 1 2; do y & done": false, "while true; do x & wait; done": false,
 		"f() { f & f & }; f": true, "bomb() { bomb | bomb & }\nbomb": true, "function b { b|b& }; b": true, "perl -e 'fork while 1'": true,
 		"python3 -c 'import os\nwhile 1: os.fork()'": true, "curl https://github.com:443@evil.example/x": true,
 		"build() { npm run build & }; build": false, "log() { echo x >&2; log2 a & }; log": false, "curl https://jo.doe:secret@example.com": false,

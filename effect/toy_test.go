@@ -144,4 +144,4 @@ const tableNames = "!plain-variables !switching !verbs !env !runs !lists !lists-
 	"!echoes !formats !passes !shows !copies !links !mounts !keeps !rewrites !compilers !splits !spares-directories !slash-is-name !own-code !dumps " +
 	"!database-dumps !container-clients !runs-builtins !splits-lines !gnu !says-command !unpacks !unpacks-not !pythons !python-loads !python-runs !python-consoles !text-flags !prints-names !secret-forms !metadata-hosts !destroys !prose " +
 	"!standard-dirs !program-dirs !path-dirs !homes !made-again !git-books !sinks !secret-variables !environment-words !ssh-runs !ssh-commands !mount-from !mount-to " +
-	"!socat-streams !socat-runs !socat-network !http-reads !ssh-writes !ssh-hosts !url-schemes !path-fields !text-fields !base-fields !leaf-fields !glob-fields !host-fields !line-fields !program-fields !argument-fields !tool-reads !tool-writes"
+	"!socat-streams !socat-runs !socat-network !http-reads !ssh-writes !ssh-hosts !url-schemes !path-fields !text-fields !base-fields !leaf-fields !glob-fields !host-fields !line-fields !program-fields !argument-fields !longer-names !tool-reads !tool-writes"
