@@ -64,6 +64,7 @@ originals() {
 		return 1
 	}
 	grep "calls," "$cache/jiuwenswarm.log"
+	"$(env jiuwenswarm)/python" -W ignore -m theirs.jiuwenswarm_bad | tail -1
 	OBSTAT_BESIDE=$calls "$(env tools)/python" -m pytest -q tests/test_chorus.py
 }
 
