@@ -507,3 +507,96 @@ func TestMerge(t *testing.T) {
 		})
 	}
 }
+
+// TestTwoAtOnce: of two calls that changed a file at the same time, neither is taken back alone, and others are.
+func TestTwoAtOnce(t *testing.T) {
+	s, dir := open(t), project(t)
+	clock := time.Now()
+	s.now = func() time.Time { clock = clock.Add(time.Second); return clock }
+	save(t, s, "one", dir, "a", "b")
+	save(t, s, "two", dir, "a")
+	shell(t, dir, "echo 1 >a; echo 1 >b")
+	one := end(t, s, "one")
+	shell(t, dir, "echo 2 >a")
+	two := end(t, s, "two")
+	before := hashOf(t, dir)
+	for _, list := range [][]*Change{{one}, {two}, {one, two}} {
+		p, err := s.Plan(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Apply(Of{}); !errors.Is(err, ErrAgainst) || hashOf(t, dir) != before {
+			t.Errorf("%d changes: %v", len(list), err)
+		}
+	}
+	p, err := s.Plan([]*Change{one}, dir+"/b")
+	if err != nil || len(p.Against) > 0 {
+		t.Fatalf("%v %v", p.Against, err)
+	}
+	if _, err := p.Apply(Of{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWrittenMeanwhile: of a file that is written to while it is kept, whole contents are kept or none.
+func TestWrittenMeanwhile(t *testing.T) {
+	s, dir := open(t), project(t)
+	f, err := os.OpenFile(dir+"/a", os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				f.Write([]byte(strings.Repeat("x", 4096)))
+				f.Truncate(8192)
+			}
+		}
+	}()
+	for i := range 20 {
+		c := save(t, s, fmt.Sprint(i), dir, "a")
+		if len(c.Gaps) == 1 && strings.Contains(c.Gaps[0].Why, "written to") {
+			continue
+		}
+		if len(c.Gaps) > 0 || s.sound(c.Before[0].Digest) != nil {
+			t.Errorf("%v %+v", c.Gaps, c.Before)
+		}
+	}
+	close(stop)
+	<-stopped
+}
+
+// TestAfterCheckout: on another branch, or after a rebase, a file that differs there is not overwritten; one that is
+// the same is put back.
+func TestAfterCheckout(t *testing.T) {
+	for since, refused := range map[string]bool{
+		"git stash -q; git checkout -q other":                     true,
+		"git commit -qam x; git checkout -q other":                true,
+		"git commit -qam x; git rebase -q other 2>/dev/null || :": true,
+		"git commit -qam x":                                       false,
+		"git checkout -q -b third":                                false,
+	} {
+		s, dir := open(t), project(t)
+		shell(t, dir, `git init -q -b main; git config user.name a; git config user.email a@b.c; git add a b; git commit -qm one
+			git checkout -q -b other; echo other >a; git commit -qam two; git checkout -q main`)
+		save(t, s, "c", dir, "a", "b")
+		shell(t, dir, "echo mine >a; echo mine >b")
+		change := end(t, s, "c")
+		shell(t, dir, since)
+		before := hashOf(t, dir)
+		p, err := s.Plan([]*Change{change})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Apply(Of{})
+		if refused != errors.Is(err, ErrAgainst) || refused && hashOf(t, dir) != before {
+			t.Errorf("%s: %v", since, err)
+		}
+	}
+}

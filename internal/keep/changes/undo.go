@@ -55,9 +55,42 @@ func (s *Store) Plan(list []*Change, only ...string) (*Plan, error) {
 	for path, to := range want {
 		p.step(path, now.at(path), to, want)
 	}
+	if err := p.overlaps(); err != nil {
+		return nil, err
+	}
 	slices.SortFunc(p.Steps, func(a, b Step) int { return byDepth(string(a.Path), string(b.Path)) })
 	slices.SortFunc(p.Against, func(a, b Gap) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	return p, nil
+}
+
+// overlaps speaks against paths that another call changed while one of these ran: which of the two left them as they
+// are is not known, and the other's change would go as well.
+func (p *Plan) overlaps() error {
+	list, err := p.s.List()
+	if err != nil {
+		return err
+	}
+	steps := map[Name]bool{}
+	for _, step := range p.Steps {
+		steps[step.Path] = true
+	}
+	for _, other := range list {
+		same := func(c *Change) bool { return c.ID == other.ID }
+		if other.Undone != "" || slices.ContainsFunc(p.Changes, same) || !slices.ContainsFunc(p.Changes, other.during) {
+			continue
+		}
+		for _, d := range other.Differences() {
+			if steps[d.Path] {
+				p.against(string(d.Path), "another call changed it at the same time: "+other.ID)
+			}
+		}
+	}
+	return nil
+}
+
+// during tells whether another call ran while this one did.
+func (c *Change) during(o *Change) bool {
+	return c.Began.Before(o.Ended) && o.Began.Before(c.Ended)
 }
 
 // chain adds an older change to those that are taken back. The later ones began where it ended, else something
