@@ -1,6 +1,7 @@
 package convert_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,5 +54,23 @@ func TestForTool(t *testing.T) {
 		if now > was || url == "https://go.dev/x" && now != obstat.Allow {
 			t.Errorf("%s was %s and is %s", url, was, now)
 		}
+	}
+}
+
+// TestStarted: a rule for a program by its starter is one for the program, where sentences stand beside others; an
+// option in place of the program says nothing of it.
+func TestStarted(t *testing.T) {
+	l := load(t, "claudecode", "settings.json", `{"permissions": {"allow": ["Bash(npx tsc:*)", "Bash(uv run pytest)", "Bash(npx:*)",
+		"Bash(uv run --with x y:*)"], "deny": ["Bash(npx rimraf:*)"]}}`, nil)
+	said, _ := convert.Sentences(l)
+	var texts []string
+	for _, s := range said {
+		texts = append(texts, s.Verdict.String()+" "+s.Text)
+	}
+	slices.Sort(texts)
+	want := []string{"allow run exactly pytest", "allow run exactly uv run pytest", "allow run npx", "allow run npx tsc", "allow run tsc",
+		"allow run uv run --with x y", "deny run npx rimraf"}
+	if !slices.Equal(texts, want) {
+		t.Errorf("%q, want %q", texts, want)
 	}
 }
