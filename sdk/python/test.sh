@@ -64,7 +64,11 @@ originals() {
 		return 1
 	}
 	grep "calls," "$cache/jiuwenswarm.log"
-	"$(env jiuwenswarm)/python" -W ignore -m theirs.jiuwenswarm_bad | tail -1
+	"$(env jiuwenswarm)/python" -W ignore -m theirs.jiuwenswarm_bad >"$cache/jiuwenswarm.log" 2>&1 || {
+		tail -5 "$cache/jiuwenswarm.log"
+		return 1
+	}
+	grep "bad input" "$cache/jiuwenswarm.log"
 	OBSTAT_BESIDE=$calls "$(env tools)/python" -m pytest -q tests/test_chorus.py
 }
 
