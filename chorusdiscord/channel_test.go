@@ -303,7 +303,8 @@ func TestGateOnDiscord(t *testing.T) {
 		t.Fatal(err)
 	}
 	audit, store := &rows{}, new(memory.Store)
-	h, err := chorus.Open(t.Context(), chorus.Options{Channel: ch, Audit: audit, Gate: gate.Options{Policy: gate.Fixed{Loaded: l}, Store: store}}.With(settings))
+	h, err := chorus.Open(t.Context(), chorus.Options{Channel: ch, Audit: audit, Gate: gate.Options{Policy: gate.Fixed{Loaded: l}, Store: store},
+		Timeout: settings.Timeout, Approvers: settings.Approvers})
 	if err != nil {
 		t.Fatal(err)
 	}

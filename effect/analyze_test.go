@@ -206,11 +206,6 @@ func TestGitNeedsTrust(t *testing.T) {
 	if !an.ReadOnly || an.Why == "" {
 		t.Errorf("trusted: read-only %v, why %q", an.ReadOnly, an.Why)
 	}
-	o.Untrusted = true
-	if an := AnalyzeCommand("git status", o); an.ReadOnly {
-		t.Error("git status is read-only in a workspace that is not trusted")
-	}
-	o = testOptions()
 	o.Roots = []string{"/srv/other"}
 	if an := AnalyzeCommand("git status", o); an.ReadOnly {
 		t.Error("git status is read-only outside the roots")

@@ -322,11 +322,10 @@ type Text struct {
 
 // Options are the surroundings of a call. A nil *Options is the zero value.
 type Options struct {
-	Dir       string   // working directory, absolute; "" is unknown
-	Roots     []string // the workspace, absolute; empty: Dir
-	FS        paths.FS // nil: nothing is known
-	Untrusted bool     // the workspace is not trusted: its own configuration may run programs
-	Lang      shell.Lang
+	Dir   string   // working directory, absolute; "" is unknown
+	Roots []string // the workspace, absolute; empty: Dir
+	FS    paths.FS // nil: nothing is known
+	Lang  shell.Lang
 }
 
 // Request is a call of a tool.

@@ -401,9 +401,6 @@ func (c *call) dashes() bool {
 
 // distrust says why the repository that the program would work in is not to be trusted.
 func (c *call) distrust() string {
-	if c.a.opts.Untrusted {
-		return "the workspace is not trusted"
-	}
 	dir := c.f.dir
 	if c.f.otherRepo {
 		dir = c.f.repo

@@ -38,12 +38,6 @@ type Options struct {
 	Now func() time.Time
 }
 
-// With returns the options as a configuration has them.
-func (o Options) With(s *chorus.Settings) Options {
-	o.Timeout, o.Approvers = s.Timeout, s.Approvers
-	return o
-}
-
 // A Host takes a call its whole way: the check, the confirmation where the
 // profile asks, and the audit row.
 type Host struct {
