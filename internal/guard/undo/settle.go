@@ -13,7 +13,7 @@ import (
 func Settle(getenv func(string) string) (told []string, err error) {
 	dir, err := statedir.Dir(getenv)
 	if err != nil {
-		return nil, err
+		return nil, nil // without a place for it nothing was begun
 	}
 	if store := statedir.Changes(dir); changes.Begun(store) {
 		s, err := changes.Open(store, changes.Limits{})
