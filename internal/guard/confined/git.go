@@ -159,8 +159,9 @@ func firstOf(path, dir, program string) string {
 	return ""
 }
 
-// newRepository tells whether a change is a part of a repository that `git init` makes, in which nothing names a
-// program: hooks are samples, and its settings are those of aNewConfig. `cargo new` and `uv init` make such ones.
+// newRepository tells whether a change is a part of a repository that `git init` or `git clone` makes, in which nothing
+// names a program: hooks are samples, and its settings are those of aNewConfig. `cargo new` and `uv init` make such
+// ones.
 func newRepository(c *confine.Change) bool {
 	at := strings.LastIndex(c.Path+"/", "/.git/")
 	repo := c.Path[:at] + "/.git"
@@ -182,9 +183,12 @@ func newRepository(c *confine.Change) bool {
 	return path.Join(rest...) == "info/exclude" || isBook(rest[0]) && !runByGit(c.Path, func(string) bool { return true })
 }
 
-// aNewConfig is the file of settings that git writes into a new repository.
-var aNewConfig = regexp.MustCompile(`^(\[(core|init|extensions)\]\n|\t(repositoryformatversion|filemode|bare|` +
-	`logallrefupdates|ignorecase|precomposeunicode|symlinks|defaultbranch|objectformat) = [a-zA-Z0-9]+\n)*$`)
+// aNewConfig is the file of settings that git writes into a new repository, or into a clone: the address of a remote is
+// one that runs no program, as `ext::sh -c x` does.
+var aNewConfig = regexp.MustCompile(`^(\[(core|init|extensions)\]\n|\[(remote|branch) "[\w./-]+"\]\n|` +
+	`\t(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|defaultbranch|` +
+	`objectformat|remote) = \w+\n|\tfetch = \+refs/heads/[\w./*-]+:refs/remotes/[\w./*-]+\n|` +
+	`\tmerge = refs/heads/[\w./-]+\n|\turl = (https?://|ssh://|git@|/)\w[\w@./~%+-]*(:[\w./~%+-]+)?\n)*$`)
 
 func isBook(entry string) bool {
 	return slices.ContainsFunc(gitBooks(), func(own string) bool {

@@ -225,3 +225,24 @@ func TestWorktree(t *testing.T) {
 		}
 	}
 }
+
+// TestNewConfig: settings of a new repository name no program and lead to none.
+func TestNewConfig(t *testing.T) {
+	const core = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
+	clone := func(url string) string {
+		return core + "[remote \"origin\"]\n\turl = " + url + "\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n" +
+			"[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n"
+	}
+	for text, want := range map[string]bool{
+		core: true, clone("https://example.org/a/b.git"): true, clone("git@example.org:a/b.git"): true,
+		clone("ssh://git@example.org:22/a"): true, clone("/srv/a.git"): true, clone("http://localhost:8080/a"): true,
+		clone("ext::sh -c x"): false, clone("-oProxyCommand=x"): false, clone("ssh://-oProxyCommand=x"): false,
+		clone("https://a b"): false, clone("x::https://a"): false, clone("https://a::b"): false, clone("/-x"): false,
+		core + "\tfsmonitor = x\n": false, core + "[remote \"a\"]\n\tuploadpack = x\n": false, core + "[include]\n\tpath = x\n": false,
+		core + "[remote \"a\"]\n\tvcs = x\n": false, core + "[alias]\n\tst = x\n": false, core + "\teditor = x": false,
+	} {
+		if got := aNewConfig.MatchString(text); got != want {
+			t.Errorf("%t for\n%s", got, text)
+		}
+	}
+}

@@ -235,11 +235,14 @@ func (f *field) reset() {
 	f.t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", `chmod -R u+rwX "$1/home" "$1/proj" "$1/out" 2>/dev/null; rm -rf "$1/home" "$1/proj" "$1/out" "$1/other"
 cp -a "$1/master/home" "$1/master/proj" "$1/master/out" "$1/master/other" "$1/"; mkdir -p "$1/state/obstat/tickets"; echo SECRET-STATE > "$1/state/obstat/marker"
-echo SECRET-TMP > "/tmp/obstat-attack-$2"; echo SECRET-SHM > "/dev/shm/obstat-attack-$2"; rm -f "/tmp/$2.sock"`, "x", f.base, f.mark)
+echo SECRET-TMP > "/tmp/obstat-attack-$2.pem"; echo SECRET-SHM > "/dev/shm/obstat-attack-$2"; rm -f "/tmp/$2.sock"`, "x", f.base, f.mark)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		f.t.Fatalf("%s: %v", out, err)
 	}
-	f.t.Cleanup(func() { os.Remove("/tmp/obstat-attack-" + f.mark); os.Remove("/dev/shm/obstat-attack-" + f.mark) })
+	f.t.Cleanup(func() {
+		os.Remove("/tmp/obstat-attack-" + f.mark + ".pem")
+		os.Remove("/dev/shm/obstat-attack-" + f.mark)
+	})
 	if syscall.Kill(f.victim.Process.Pid, 0) != nil || f.ended() {
 		f.victim.Wait()
 		f.victim = f.startVictim()
@@ -297,11 +300,22 @@ func (f *field) free(path string) bool {
 	if i := slices.Index(parts, ".git"); i >= 0 {
 		own := []string{"hooks", "config", "config.worktree", "info", "commondir"}
 		there := i == 0 || parts[0] == "husky"
+		if !there && isNew(strings.Join(parts[i+1:], "/"), own) {
+			return true
+		}
 		return there && len(parts) > i+1 && !slices.Contains(own, parts[i+1]) || there && len(parts) == i+1 && isDir(path)
 	}
 	last := parts[len(parts)-1]
 	held := strings.HasPrefix(last, ".env") || slices.Contains([]string{".vscode", ".claude", ".gemini"}, parts[0])
 	return !held && rest != "obstat.yaml" && rest != "keep.txt"
+}
+
+// isNew tells whether an entry of a repository that a run makes names no program: `git init` leaves samples of hooks.
+func isNew(entry string, own []string) bool {
+	first, _, deeper := strings.Cut(entry, "/")
+	sample := first == "hooks" && strings.HasSuffix(entry, ".sample")
+	return sample || entry == "info/exclude" || !deeper && (first == "hooks" || first == "info") ||
+		!slices.Contains(own, first)
 }
 
 func isDir(path string) bool {
@@ -335,7 +349,7 @@ func (f *field) snapshot() map[string]string {
 			return nil
 		})
 	}
-	text, _ := os.ReadFile("/tmp/obstat-attack-" + f.mark)
+	text, _ := os.ReadFile("/tmp/obstat-attack-" + f.mark + ".pem")
 	out["the machine's /tmp"] = string(text)
 	marker, _ := os.ReadFile(f.state + "/obstat/marker")
 	out["state"] = string(marker)
