@@ -1,8 +1,6 @@
 package gate
 
 import (
-	"context"
-
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/effect"
@@ -52,10 +50,4 @@ func (j *judged) undo() native.Undo {
 		out = out.Or(f.Undo())
 	}
 	return out
-}
-
-// Undo returns how much of the files that a call changes is kept, by the policies in force for it.
-func (g *Gate) Undo(ctx context.Context, call *obstat.Call) native.Undo {
-	c := *call
-	return g.judge(ctx, &c, g.world(), "").undo()
 }

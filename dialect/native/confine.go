@@ -1,8 +1,6 @@
 package native
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -151,21 +149,15 @@ func least[T int64 | time.Duration](a, b T) T {
 // ConfineOf returns the word `confine:` of a Program of this dialect; said is false where it says
 // nothing about it.
 func ConfineOf(p *obstat.Program) (c Confine, said bool) {
-	if p.View != viewName || !bytes.Contains(p.Params, []byte(`"confine"`)) {
-		return Confine{}, false // without reading them for every call
+	if word := paramsOf(p, "confine").Confine; word != nil {
+		return *word, true
 	}
-	var out params
-	if json.Unmarshal(p.Params, &out) != nil || out.Confine == nil {
-		return Confine{}, false
-	}
-	return *out.Confine, true
+	return Confine{}, false
 }
 
 // Aside tells whether the files of a Program hold nothing but `confine:` and `undo:`, so that they decide no call.
 func Aside(p *obstat.Program) bool {
-	var out params
-	return p.View == viewName && bytes.Contains(p.Params, []byte(`"only"`)) &&
-		json.Unmarshal(p.Params, &out) == nil && out.Only
+	return paramsOf(p, "only").Only
 }
 
 // OnlyConfines tells whether a file has nothing to say but how commands are confined, and how much of their changes

@@ -16,6 +16,7 @@
 package native
 
 import (
+	"bytes"
 	"encoding/json"
 	"path/filepath"
 	"runtime"
@@ -148,11 +149,19 @@ func (d Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 
 // Server returns the server that hooks under a Program of this dialect work with; "": none.
 func Server(p *obstat.Program) string {
-	var out params
-	if len(p.Params) == 0 || p.Dialect != (Dialect{}).Name() || json.Unmarshal(p.Params, &out) != nil {
+	if p.Dialect != (Dialect{}).Name() {
 		return ""
 	}
-	return out.Server
+	return paramsOf(p, "server").Server
+}
+
+// paramsOf returns what the files of a Program say besides rules, where they have a word: without it nothing is read,
+// since hooks ask for every call.
+func paramsOf(p *obstat.Program, word string) (out params) {
+	if p.View != viewName || !bytes.Contains(p.Params, []byte(`"`+word+`"`)) || json.Unmarshal(p.Params, &out) != nil {
+		return params{}
+	}
+	return out
 }
 
 // unknownCode are the rules for code under `otherwise: deny` and `confine: code`: `./build.sh` and `go test` ask by the

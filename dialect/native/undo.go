@@ -1,8 +1,6 @@
 package native
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -66,14 +64,10 @@ func (u Undo) Or(b Undo) Undo {
 
 // UndoOf returns the word `undo:` of a Program of this dialect; said is false where it says nothing about it.
 func UndoOf(p *obstat.Program) (u Undo, said bool) {
-	if p.View != viewName || !bytes.Contains(p.Params, []byte(`"undo"`)) {
-		return Undo{}, false // without reading them for every call
+	if word := paramsOf(p, "undo").Undo; word != nil {
+		return *word, true
 	}
-	var out params
-	if json.Unmarshal(p.Params, &out) != nil || out.Undo == nil {
-		return Undo{}, false
-	}
-	return *out.Undo, true
+	return Undo{}, false
 }
 
 // KeptBy returns how long a rule wants changes to be kept that it allows, zero where it does not say:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/keep/changes"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -26,16 +27,13 @@ const maxSurprises = 20
 // Surprises returns the paths that a confined run changed and that its analysis, made before it, did not have. Of code
 // that cannot be looked into, as `make` runs it, nothing was predicted, and so nothing surprises.
 func Surprises(a *effect.Analysis, list []confine.Change, root string) (out []Surprise) {
-	if a == nil || slices.ContainsFunc(a.Effects, runsUnseen) {
+	if a == nil || slices.ContainsFunc(a.Effects, isOpen) {
 		return nil
 	}
 	reach := Of(a)
 	for i := range list {
 		c := &list[i]
-		predicted := slices.ContainsFunc(a.Effects, func(e effect.Effect) bool { return e.Tags.Has(effect.Books) })
-		for j := range reach.Paths {
-			predicted = predicted || within(reach.Paths[j].Paths, c.Path)
-		}
+		predicted := slices.ContainsFunc(reach.Paths, func(r changes.Reach) bool { return within(r.Paths, c.Path) })
 		if predicted || c.Kind == confine.Touched || c.Outcome != confine.Committed || againIn(root, c.Path) != "" {
 			continue
 		}
@@ -47,7 +45,10 @@ func Surprises(a *effect.Analysis, list []confine.Change, root string) (out []Su
 	return out
 }
 
-func runsUnseen(e effect.Effect) bool { return e.Kind == effect.Code && !e.Harmless }
+// isOpen tells whether an effect predicts no path, or any: code, and the books that a program keeps for itself.
+func isOpen(e effect.Effect) bool {
+	return e.Kind == effect.Code && !e.Harmless || e.Tags.Has(effect.Books)
+}
 
 // within tells whether a path is predicted, or a directory above one that is and is made with it.
 func within(set paths.Set, path string) bool { return set.Has(path) || paths.Inside(path, set.Known()) }
