@@ -46,42 +46,39 @@ var secret = map[string]string{
 // TestPlacesAndKinds: the same rules hold in seven notations, for every kind of tool of every agent,
 // wherever the agent was started: in the project, below it, and behind links to either.
 func TestPlacesAndKinds(t *testing.T) {
-	for name, denied := range secret {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			file, text := but(name, denied)
-			home := place(t, map[string]string{"p/" + file: text, "p/src/deep/a": "", "p/secret/s": "", "out/x": ""})
-			p := home + "/p"
-			for _, l := range [][2]string{{p + "/secret", home + "/out/in"}, {p, home + "/lp"}, {p + "/src/deep", home + "/ld"}, {"../../secret", p + "/src/deep/up"}} {
-				if err := os.Symlink(l[0], l[1]); err != nil {
-					t.Fatal(err)
-				}
+	beside(t, secret, func(t *testing.T, name, denied string) {
+		file, text := but(name, denied)
+		home := place(t, map[string]string{"p/" + file: text, "p/src/deep/a": "", "p/secret/s": "", "out/x": ""})
+		p := home + "/p"
+		for _, l := range [][2]string{{p + "/secret", home + "/out/in"}, {p, home + "/lp"}, {p + "/src/deep", home + "/ld"}, {"../../secret", p + "/src/deep/up"}} {
+			if err := os.Symlink(l[0], l[1]); err != nil {
+				t.Fatal(err)
 			}
-			var cells []cell
-			for _, command := range []string{"git -C " + p + " push origin main", "pushd " + p + " && touch secret/z", "cp /etc/hostname " + p + "/secret/", "tar -xf x.tar -C " + p + "/secret", "unzip -d " + p + "/secret x.zip",
-				"install -m 600 /dev/null " + p + "/secret/k", "ln -sf /etc/passwd " + p + "/secret/pw", "dd if=/dev/zero of=" + p + "/secret/z count=1", "sed -i s/a/b/ " + home + "/out/in/s", "mv " + p + "/src/deep/a " + p + "/secret/a",
-				"xargs -a list rm", "find . -name '*.o' -exec rm {} ;", "bash -c 'cd " + p + "; : > secret/q'", "nohup rm -f a &", "sudo -u nobody rm a", `\rm a`, "/bin/rm a", "r''m a", "X=rm; $X a"} {
-				cells = append(cells, cell{kind: "shell", arg: command, want: "deny"})
-			}
-			cells = append(cells, cell{kind: "shell", arg: "make all", want: "allow"}, cell{kind: "read", arg: p + "/src/deep/a", want: "allow"},
-				cell{kind: "write", arg: home + "/out/in/n", want: "deny"}, cell{kind: "write", arg: p + "/src/deep/up/n", want: "deny"}, cell{kind: "edit", arg: home + "/lp/secret/s", want: "deny"},
-				cell{kind: "read", arg: home + "/out/in/s", want: "deny"}, cell{kind: "read", arg: p + "/src/../secret/s", want: "deny"}, cell{kind: "many", arg: p + "/secret/s", want: "deny"}, cell{kind: "many", arg: p + "/secret/*", want: "deny"},
-				cell{kind: "delete", arg: p + "/secret/s", want: "deny"}, cell{kind: "two", arg: p + "/secret/s", want: "deny"}, cell{kind: "move", arg: p + "/secret/s", want: "deny"}, cell{kind: "multi", arg: p + "/secret/s", want: "deny"},
-				cell{kind: "notebook", arg: p + "/secret/nb.ipynb", want: "deny"}, cell{kind: "background", arg: "rm -rf build", want: "deny"}, cell{kind: "monitor", arg: "rm -rf build", want: "deny"}, cell{kind: "grep", arg: p + "/secret", want: "deny"})
-			for i, cwd := range []string{p, p + "/src/deep", home + "/ld", home + "/lp/src"} {
-				for k, c := range cells {
-					for h, who := range hosts {
-						if !*full && (k+h+i)%4 != 0 { // each cell through some agents in each place
-							continue
-						}
-						if got, why := answer(t, who, home, cwd, c); got != "" && got != c.want {
-							t.Errorf("%s in %s: %s %s: %s, want %s: %s", who, cwd, c.kind, c.arg, got, c.want, why)
-						}
+		}
+		var cells []cell
+		for _, command := range []string{"git -C " + p + " push origin main", "pushd " + p + " && touch secret/z", "cp /etc/hostname " + p + "/secret/", "tar -xf x.tar -C " + p + "/secret", "unzip -d " + p + "/secret x.zip",
+			"install -m 600 /dev/null " + p + "/secret/k", "ln -sf /etc/passwd " + p + "/secret/pw", "dd if=/dev/zero of=" + p + "/secret/z count=1", "sed -i s/a/b/ " + home + "/out/in/s", "mv " + p + "/src/deep/a " + p + "/secret/a",
+			"xargs -a list rm", "find . -name '*.o' -exec rm {} ;", "bash -c 'cd " + p + "; : > secret/q'", "nohup rm -f a &", "sudo -u nobody rm a", `\rm a`, "/bin/rm a", "r''m a", "X=rm; $X a"} {
+			cells = append(cells, cell{kind: "shell", arg: command, want: "deny"})
+		}
+		cells = append(cells, cell{kind: "shell", arg: "make all", want: "allow"}, cell{kind: "read", arg: p + "/src/deep/a", want: "allow"},
+			cell{kind: "write", arg: home + "/out/in/n", want: "deny"}, cell{kind: "write", arg: p + "/src/deep/up/n", want: "deny"}, cell{kind: "edit", arg: home + "/lp/secret/s", want: "deny"},
+			cell{kind: "read", arg: home + "/out/in/s", want: "deny"}, cell{kind: "read", arg: p + "/src/../secret/s", want: "deny"}, cell{kind: "many", arg: p + "/secret/s", want: "deny"}, cell{kind: "many", arg: p + "/secret/*", want: "deny"},
+			cell{kind: "delete", arg: p + "/secret/s", want: "deny"}, cell{kind: "two", arg: p + "/secret/s", want: "deny"}, cell{kind: "move", arg: p + "/secret/s", want: "deny"}, cell{kind: "multi", arg: p + "/secret/s", want: "deny"},
+			cell{kind: "notebook", arg: p + "/secret/nb.ipynb", want: "deny"}, cell{kind: "background", arg: "rm -rf build", want: "deny"}, cell{kind: "monitor", arg: "rm -rf build", want: "deny"}, cell{kind: "grep", arg: p + "/secret", want: "deny"})
+		for i, cwd := range []string{p, p + "/src/deep", home + "/ld", home + "/lp/src"} {
+			for k, c := range cells {
+				for h, who := range hosts {
+					if !*full && (k+h+i)%4 != 0 { // each cell through some agents in each place
+						continue
+					}
+					if got, why := answer(t, who, home, cwd, c); got != "" && got != c.want {
+						t.Errorf("%s in %s: %s %s: %s, want %s: %s", who, cwd, c.kind, c.arg, got, c.want, why)
 					}
 				}
 			}
-		})
-	}
+		}
+	})
 }
 
 // TestModes: what an agent calls its mode loosens no denial, whosever policy it is.
@@ -91,7 +88,7 @@ func TestModes(t *testing.T) {
 		agent.Codex:      {"default", "bypassPermissions", "dontAsk"},
 		agent.Qwen:       {"default", "plan", "auto-edit", "yolo"},
 	}
-	for name, denied := range secret {
+	beside(t, secret, func(t *testing.T, name, denied string) {
 		file, text := but(name, denied)
 		home := place(t, map[string]string{"p/" + file: text, "p/src/a": ""})
 		for who, list := range modes {
@@ -104,14 +101,13 @@ func TestModes(t *testing.T) {
 					for _, was := range []string{`"default"`, `"bypassPermissions"`} {
 						in = strings.Replace(in, `"permission_mode":`+was, `"permission_mode":"`+mode+`"`, 1)
 					}
-					out, words, code := hookIn(t, &Options{Agent: who, Dir: home + "/p", NoLedger: true, World: homed{dir: home}}, strings.NewReader(in), nil)
-					if code == 0 && !strings.Contains(out, `"deny"`) {
-						t.Errorf("%s, %s in mode %s, %s %s: %s %s", name, who, mode, c.kind, c.arg, out, words)
+					if got, why := said(t, who, home, home+"/p", in); got != "deny" {
+						t.Errorf("%s, %s in mode %s, %s %s: %s %s", name, who, mode, c.kind, c.arg, got, why)
 					}
 				}
 			}
 		}
-	}
+	})
 }
 
 // TestHookFileIsNoPolicy: Copilot's entry is called obstat.json, and a call that touches it is asked about
@@ -140,7 +136,7 @@ func TestUsersDenials(t *testing.T) {
 		"opencode": {"opencode.json", `{"permission":{"*":"allow","external_directory":"allow","bash":{"*":"allow","touch *":"deny"}}}`}, "claudecode": {".claude/settings.json", `{"permissions":{"defaultMode":"bypassPermissions","allow":["Bash","Edit","Agent"],"deny":["Bash(touch *)"]}}`},
 		"native": {"obstat.yaml", everything + "deny: [run touch]\n"},
 	}
-	for user, u := range users {
+	beside(t, users, func(t *testing.T, user string, u [2]string) {
 		for project, p := range projects {
 			if user == project {
 				continue // layers of one notation, which its own document merges
@@ -154,5 +150,5 @@ func TestUsersDenials(t *testing.T) {
 				check(t, user+"'s rules of the user in a project of "+project, home, cwd, cells...)
 			}
 		}
-	}
+	})
 }

@@ -42,16 +42,19 @@ func hookIn(t *testing.T, o *Options, in io.Reader, out io.Writer) (stdout, stde
 	}
 	o.Dir = ""
 	o.NoPins = !o.NoPins // nearly all tests take what is on disk as it is
-	home := t.TempDir()
-	if w, ok := o.World.(*obstat.Snapshot); ok {
-		home = w.HomeDir
-	}
-	o.In, o.Out, o.Err = in, out, &b
-	if w, ok := o.World.(homed); ok {
+	var home string
+	switch w := o.World.(type) {
+	case homed:
 		home = w.dir
-	} else {
+	case *obstat.Snapshot:
+		home = w.HomeDir
+	default:
+		home = t.TempDir()
+	}
+	if _, ok := o.World.(homed); !ok {
 		o.World = &obstat.Snapshot{HomeDir: home}
 	}
+	o.In, o.Out, o.Err = in, out, &b
 	o.Getenv = func(name string) string { return map[string]string{"XDG_STATE_HOME": home}[name] }
 	o.Getwd = func() (string, error) { return dir, nil }
 	codes := make(chan int, 2)

@@ -5,10 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/gate"
 )
 
 // homed is this machine, with another home.
@@ -42,7 +44,9 @@ func answer(t *testing.T, who, home, cwd string, c cell) (verdict, why string) {
 // said sends a payload through the hook, and returns allow, ask or deny, and the reason.
 func said(t *testing.T, who, home, cwd, in string) (verdict, why string) {
 	t.Helper()
-	out, words, code := hookIn(t, &Options{Agent: who, Dir: cwd, NoLedger: true, World: homed{dir: home}}, strings.NewReader(in), nil)
+	o := &Options{Agent: who, Dir: cwd, NoLedger: true, World: homed{dir: home}}
+	o.files = staying(t, o)
+	out, words, code := hookIn(t, o, strings.NewReader(in), nil)
 	switch {
 	case strings.Contains(out+words, "needs a person's approval") || strings.Contains(out, `"ask"`) || who == agent.Crush && out == "" && code == 0:
 		return "ask", out + words
@@ -50,6 +54,36 @@ func said(t *testing.T, who, home, cwd, in string) (verdict, why string) {
 		return "deny", out + words
 	}
 	return "allow", out + words
+}
+
+// stays holds the policies of an agent, a home and a directory, as [Serve] keeps them for an agent that runs on:
+// thousands of calls in a hundred places are answered with a hundred finds.
+var stays sync.Map
+
+// staying returns the source of a process that stays, the same for all calls of an agent that was started in one place.
+func staying(t *testing.T, o *Options) *gate.Files {
+	home, _ := o.World.Home("")
+	key := [3]string{o.Agent, home, o.Dir}
+	if f, ok := stays.Load(key); ok {
+		return f.(*gate.Files)
+	}
+	as := *o
+	as.Dir, as.NoPins, as.Getenv = "", true, func(string) string { return "" }
+	f, had := stays.LoadOrStore(key, newRun(&as).sources(o.Agent, o.Dir))
+	if !had {
+		t.Cleanup(func() { stays.Delete(key) })
+	}
+	return f.(*gate.Files)
+}
+
+// beside runs a test for each value, all at the same time.
+func beside[V any](t *testing.T, values map[string]V, test func(t *testing.T, name string, v V)) {
+	for name, v := range values {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, name, v)
+		})
+	}
 }
 
 // place writes files below a new directory, and returns it, links resolved.
@@ -95,7 +129,7 @@ var guarded = map[string][2]string{
 // TestAnchors: a path rule starts where it was written, wherever the agent stands and whichever
 // directory the model chose for the call.
 func TestAnchors(t *testing.T) {
-	for name, file := range guarded {
+	beside(t, guarded, func(t *testing.T, name string, file [2]string) {
 		home := place(t, map[string]string{"p/" + file[0]: file[1], "p/src/deep/a": "", "p/secret/s": "", "p/gen/out/s": "", "other/x": ""})
 		p := filepath.Join(home, "p")
 		if err := os.Symlink(p, filepath.Join(home, "link")); err != nil {
@@ -128,13 +162,13 @@ func TestAnchors(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 }
 
 // TestElsewhere: a command that works in another project is held to its policy as well, and
 // what that allows does not count.
 func TestElsewhere(t *testing.T) {
-	for name, file := range guarded {
+	beside(t, guarded, func(t *testing.T, name string, file [2]string) {
 		open := `{"permission":{"*":"allow","external_directory":"allow","bash":{"*":"allow","make lint":"deny"}}}`
 		home := place(t, map[string]string{"a/opencode.json": open, "a/inner/" + file[0]: file[1], "b/" + file[0]: file[1], "b/sub/x": "", "b/secret/s": "", "c/x": ""})
 		for _, cwd := range []string{home + "/a", home + "/a/src"} {
@@ -165,7 +199,7 @@ func TestElsewhere(t *testing.T) {
 				cell{kind: "shell", arg: "cat /usr/share/doc/*/copyright", want: "allow"},
 			)
 		}
-	}
+	})
 }
 
 // everything allows what no other sentence of an obstat.yaml is about.
@@ -185,7 +219,7 @@ func TestKinds(t *testing.T) {
 		return fmt.Sprintf(`{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[{"match":"r","rules":"r"}],"default":%q}},"rules":{"r":[{"tool":%q,"verdict":%q}]}}`, other, tool, verdict)
 	}
 	for _, k := range kinds {
-		for name, p := range map[string][3]string{
+		beside(t, map[string][3]string{
 			"opencode denies":       {"opencode.json", fmt.Sprintf(`{"permission":{"*":"allow",%q:"deny"}}`, k.opencode), "deny"},
 			"opencode allows":       {"opencode.json", fmt.Sprintf(`{"permission":{"*":"ask",%q:"allow"}}`, k.opencode), "allow"},
 			"claudecode denies":     {".claude/settings.json", fmt.Sprintf(`{"permissions":{"defaultMode":"bypassPermissions","allow":["Bash"],"deny":[%q]}}`, k.claude), "deny"},
@@ -197,14 +231,14 @@ func TestKinds(t *testing.T) {
 			"obstat.yaml denies":    {"obstat.yaml", everything + "deny: [tool " + k.claude + "]\n", "deny"},
 			"obstat.yaml denies it": {"obstat.yaml", everything + "deny: [tool " + k.opencode + "]\n", "deny"},
 			"obstat.yaml allows":    {"obstat.yaml", "version: 1\nallow: [tool " + k.claude + "]\n", "allow"},
-		} {
+		}, func(t *testing.T, name string, p [3]string) {
 			home := place(t, map[string]string{"p/" + p[0]: p[1], "p/a": ""})
 			arg := home + "/p/a"
 			if k.kind == "shell" {
 				arg = "make" // what it writes is asked about where "*" asks
 			}
 			check(t, name, home, home+"/p", cell{kind: k.kind, arg: arg, want: p[2]})
-		}
+		})
 	}
 	for _, who := range hosts { // in other capitals a tool is still what it is
 		if who == agent.Windsurf {
