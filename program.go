@@ -28,6 +28,10 @@ type Program struct {
 	Params json.RawMessage
 }
 
+// ListLimit names the rules that bound how many calls there are: `200 calls per session`. No stage looks at them,
+// since a decision knows one call; a gate counts.
+const ListLimit = "limit"
+
 // A Face is how the rules of a dialect speak of an effect: the tool that would
 // have it, and the field that its target stands in.
 type Face struct {

@@ -135,6 +135,10 @@ func (p *passage) inquire(ctx context.Context, d obstat.Decision) (obstat.Decisi
 	if settled := p.settledByFace(ctx, &d); settled != nil {
 		return *settled, nil
 	}
+	if spent := p.spentAsks(); spent != nil {
+		d.Rule = spent.Rule
+		return d.Refuse(obstat.By{Kind: obstat.ByRule, Note: spent.why}), nil
+	}
 	leave := p.terms.Ask == Leave || p.shown()
 	if n := len(p.call.Input); n > maxInput && !leave {
 		return d.Refuse(fault(fmt.Sprintf("its input of %d bytes is more than a human can be shown; make it smaller", n))), nil

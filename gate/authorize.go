@@ -122,7 +122,8 @@ type passage struct {
 	before []*ledger.Record // to be written together with the decision
 	// request was put to humans, or taken up.
 	request *approval.Request
-	kept    bool // what the call changes
+	kept    bool      // what the call changes
+	reached []reached // limits
 }
 
 // begin judges a call.
@@ -141,6 +142,7 @@ func (g *Gate) begin(ctx context.Context, call *obstat.Call, terms *Terms) *pass
 		c.Repeat = max(c.Repeat, g.opts.Repeats.count(&c, digest))
 	}
 	p.j = g.judge(ctx, &c, p.world, p.terms.Doubt)
+	p.count(p.terms.Ask == Try)
 	return p
 }
 
@@ -190,6 +192,7 @@ func (g *Gate) Resume(ctx context.Context, request string, terms *Terms) (obstat
 		return p.unapproved(ctx, r)
 	}
 	p.j = g.judge(ctx, p.call, p.world, p.terms.Doubt)
+	p.count(true)
 	d := p.j.Decision
 	switch {
 	case d.Verdict != obstat.Ask:

@@ -23,6 +23,7 @@ func (p *passage) finish(ctx context.Context, d obstat.Decision) (obstat.Decisio
 		err = fmt.Errorf("what the session has done could not be kept: %w", err)
 		d = d.Refuse(fault(err.Error() + "; rules hang on it"))
 	}
+	p.renew(&d)
 	if d.Verdict == obstat.Allow {
 		if late := p.keep(d); late.Verdict == obstat.Ask { // a person has allowed it, and is told
 			d.Note = join(d.Note, late.Note)

@@ -38,6 +38,9 @@ func (g *Gate) Refused(ctx context.Context, c *obstat.Call, why string) error {
 
 // Report writes down the outcome of a call: with the digest of its result, never the result itself.
 func (g *Gate) Report(ctx context.Context, c *obstat.Call, o *Outcome) error {
+	if o.State == "ran" || o.State == "failed" {
+		g.ran(c)
+	}
 	g.mu.Lock()
 	mask, err := g.masker()
 	g.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/policy"
 )
 
@@ -24,6 +25,9 @@ type Sessions interface {
 	Marks(session string) ([]string, error)
 	// Mark adds marks that the session does not have yet.
 	Mark(session string, marks []string) error
+	// Tally replaces the text of a key, a limit's count, by change's. Nothing else changes it meanwhile. change may be
+	// called once more before, with no text.
+	Tally(key string, change func(text []byte) []byte) error
 }
 
 // A SessionDir is a directory that keeps the marks of each session in a file, for processes that
@@ -70,10 +74,38 @@ func (d SessionDir) Mark(session string, marks []string) error {
 	return errors.Join(err, f.Close())
 }
 
+// maxTally bounds the text of one key: some 200,000 calls.
+const maxTally = 8 << 20
+
+// Tally changes a file.
+func (d SessionDir) Tally(key string, change func(text []byte) []byte) error {
+	return statedir.Change(d.file(key)+".tally", maxTally, change)
+}
+
 // sessionMap remembers in memory.
 type sessionMap struct {
 	mu    sync.Mutex
 	marks map[string][]string
+	tally map[string][]byte
+}
+
+func (m *sessionMap) Tally(key string, change func(text []byte) []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.tally) >= maxSessions && m.tally[key] == nil {
+		return fmt.Errorf("more than %d sessions are counted", maxSessions)
+	}
+	text := change(slices.Clip(m.tally[key]))
+	if len(text) > maxTally {
+		return fmt.Errorf("%d bytes of calls are more than can be counted", len(text))
+	}
+	if m.tally == nil {
+		m.tally = map[string][]byte{}
+	}
+	if len(text) > 0 {
+		m.tally[key] = text
+	}
+	return nil
 }
 
 // maxSessions bounds how many sessions are remembered in memory: they end without saying so.

@@ -96,6 +96,8 @@ type forgetful struct{ read, write error }
 func (b forgetful) Marks(string) ([]string, error) { return nil, b.read }
 func (b forgetful) Mark(string, []string) error    { return b.write }
 
+func (b forgetful) Tally(string, func([]byte) []byte) error { return b.write }
+
 // TestSessionBroken: what cannot be known may have happened, and what cannot be kept does not run.
 func TestSessionBroken(t *testing.T) {
 	g, dir := sessions(t, gate.Options{Sessions: forgetful{read: errors.New("disk")}})

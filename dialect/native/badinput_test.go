@@ -32,7 +32,7 @@ func TestBadInput(t *testing.T) {
 		{"another version", "version: 2\n", "1:10: version 2 of the language is not known [bad-value]; write `version: 1`"},
 		{"a text for a version", "version: one\n", `1:10: "version" should be a number, not a string [wrong-type]; write ` + "`version: 1`"},
 		{"a misspelled key", "version: 1\nalow:\n  - read workspace\n", `2:1: unknown key "alow" [unknown-key]; did you mean "allow"?`},
-		{"a key that is not known", "version: 1\nmodes: x\n", `2:1: unknown key "modes" [unknown-key]; the keys are version, otherwise, server, confine, undo, places, allow, ask, deny`},
+		{"a key that is not known", "version: 1\nmodes: x\n", `2:1: unknown key "modes" [unknown-key]; the keys are version, otherwise, server, confine, undo, limit, places, allow, ask, deny`},
 		{"no address of a server", "version: 1\nserver: obstat.example.com\n", `2:9: "obstat.example.com" is not the address of a server [bad-value]; write ` + "`server: https://"},
 		{"a server with a password", "version: 1\nserver: https://u:p@h\n", `2:9: `},
 		{"a list of servers", "version: 1\nserver: [https://h]\n", `2:9: "server" should be a string, not a list`},

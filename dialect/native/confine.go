@@ -155,21 +155,30 @@ func ConfineOf(p *obstat.Program) (c Confine, said bool) {
 	return Confine{}, false
 }
 
-// Aside tells whether the files of a Program hold nothing but `confine:` and `undo:`, so that they decide no call.
+// Aside tells whether the files of a Program hold nothing but `confine:`, `undo:` and `limit:`, so that they decide
+// no call.
 func Aside(p *obstat.Program) bool {
 	return paramsOf(p, "only").Only
 }
 
-// OnlyConfines tells whether a file has nothing to say but how commands are confined, and how much of their changes
-// is kept. It then counts beside any other policy, and decides no call.
+// OnlyConfines tells whether a file has nothing to say but how commands are confined, how much of their changes is
+// kept, and how many calls there may be. It then counts beside any other policy, and decides no call.
 func OnlyConfines(f *dialect.File) bool {
 	root, problems := textedit.YAML.Parse(f.Data)
-	if tree.Fatal(problems) || root.Get("confine") == nil && root.Get("undo") == nil {
+	if tree.Fatal(problems) {
 		return false
 	}
-	return !slices.ContainsFunc(root.Members, func(m tree.Member) bool {
-		return !slices.Contains([]string{"version", "confine", "undo"}, m.Key)
-	})
+	aside := 0
+	for _, m := range root.Members {
+		switch m.Key {
+		case "version":
+		case "confine", "undo", obstat.ListLimit:
+			aside++
+		default:
+			return false
+		}
+	}
+	return aside > 0
 }
 
 var confineFields = []tree.Field{

@@ -49,6 +49,7 @@ type loader struct {
 	// confine is the word of the user and the machine about confined runs, confineHere the project's.
 	confine, confineHere *Confine
 	undo                 *Undo
+	limits               []obstat.Rule
 }
 
 // maxRules bounds the rules of all files.
@@ -60,6 +61,7 @@ var fileFields = []tree.Field{
 	{Name: "server", Kinds: []tree.Kind{tree.String}},
 	{Name: "confine", Kinds: []tree.Kind{tree.String, tree.Object}},
 	{Name: "undo", Kinds: []tree.Kind{tree.String, tree.Object}},
+	{Name: obstat.ListLimit, Kinds: []tree.Kind{tree.Array, tree.Null}},
 	{Name: "places", Kinds: []tree.Kind{tree.Object}},
 	{Name: "allow", Kinds: []tree.Kind{tree.Array, tree.Null}},
 	{Name: "ask", Kinds: []tree.Kind{tree.Array, tree.Null}},
@@ -103,6 +105,7 @@ var hints = [...][2]string{
 	{"server", "write `server: https://obstat.example.com:8470`, the server that this machine has joined"},
 	{"confine", confineHint},
 	{"undo", undoHint},
+	{obstat.ListLimit, limitHint},
 	{"places", "write `places:` and below it names with lists: `generated: [dist/**]`"},
 	{"allow", "write `allow:` and rules below it, each behind a dash: `- read workspace`"},
 	{"ask", "write `ask:` and rules below it, each behind a dash: `- run git push`"},
@@ -161,6 +164,7 @@ func (l *loader) file(f *dialect.File) {
 	l.readServer(root.Get("server"))
 	l.readConfine(root.Get("confine"), f.Layer)
 	l.readUndo(root.Get("undo"), f.Layer)
+	l.readLimit(root.Get(obstat.ListLimit), f.Layer)
 	l.readPlaces(root.Get("places"))
 	for _, m := range root.Members {
 		v := slices.Index(lists[:], m.Key)
@@ -183,7 +187,7 @@ type params struct {
 	Server  string   `json:"server,omitempty"`
 	Confine *Confine `json:"confine,omitempty"`
 	Undo    *Undo    `json:"undo,omitempty"`
-	Only    bool     `json:"only,omitempty"` // the files hold nothing but `confine:` and `undo:`
+	Only    bool     `json:"only,omitempty"` // the files hold nothing but `confine:`, `undo:` and `limit:`
 }
 
 // readServer reads which server hooks work with. Of several files the first, the machine's or

@@ -136,7 +136,7 @@ func (d Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 		return nil, l.r.Errs
 	}
 	p := l.program()
-	if c := l.confined(); l.server != "" || c != nil || l.undo != nil {
+	if c := l.confined(); l.server != "" || c != nil || l.undo != nil || l.limits != nil {
 		only := !slices.ContainsFunc(in.Files, func(f dialect.File) bool { return !OnlyConfines(&f) })
 		p.Params, _ = json.Marshal(params{l.server, c, l.undo, only}) // plain texts and numbers
 	}
@@ -210,6 +210,9 @@ func (l *loader) program() *obstat.Program {
 		Faces: map[string]obstat.Face{obstat.FaceRead: {Tool: "read", Field: fieldAbs},
 			obstat.FaceWrite:  {Tool: "write", Field: fieldAbs},
 			obstat.FaceDelete: {Tool: "delete", Field: fieldAbs}}}
+	if l.limits != nil {
+		p.Rules[obstat.ListLimit] = l.limits
+	}
 	for _, r := range l.rules {
 		p.Rules[r.list()] = append(p.Rules[r.list()], r.out...)
 		p.Rules[listMaybe] = append(p.Rules[listMaybe], r.maybes()...)

@@ -3,6 +3,7 @@ package native
 import (
 	"strings"
 
+	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/tree"
 )
@@ -26,12 +27,16 @@ func Schema() ([]byte, error) {
 		{Key: "description", Value: confineHint}}
 	undo := jsonx.Object{{Key: "anyOf", Value: []any{jsonx.Object{{Key: "const", Value: "off"}}, object(undoFields, nil)}},
 		{Key: "description", Value: undoHint}}
+	limits := jsonx.Object{{Key: "type", Value: []any{"array", "null"}}, {Key: "description", Value: limitHint},
+		{Key: "items", Value: jsonx.Object{{Key: "type", Value: "string"},
+			{Key: "pattern", Value: `^[1-9][0-9]* .*(per (session|day)|in a row)`}}}}
 	root := object(fileFields, map[string]any{
-		"undo":      undo,
-		"confine":   confine,
-		"version":   jsonx.Object{{Key: "const", Value: 1}},
-		"otherwise": jsonx.Object{{Key: "type", Value: "string"}, {Key: "pattern", Value: "^(ask|deny)$"}},
-		"allow":     list, "ask": list, "deny": list,
+		obstat.ListLimit: limits,
+		"undo":           undo,
+		"confine":        confine,
+		"version":        jsonx.Object{{Key: "const", Value: 1}},
+		"otherwise":      jsonx.Object{{Key: "type", Value: "string"}, {Key: "pattern", Value: "^(ask|deny)$"}},
+		"allow":          list, "ask": list, "deny": list,
 		"places": jsonx.Object{{Key: "type", Value: "object"}, {Key: "additionalProperties", Value: texts}},
 	})
 	head := jsonx.Object{{Key: "$schema", Value: "https://json-schema.org/draft/2020-12/schema"},

@@ -124,7 +124,7 @@ var importTable = []importRow{
 		why: "killed traces a process for tests, and knows no store"},
 	{pkg: "internal/guard/undo", may: []string{"", "confine", "dialect/native", "effect", "effect/kb", "paths", "internal/keep/changes", "internal/keep/statedir"},
 		why: "undo knows from effects what a call changes; it decides nothing"},
-	{pkg: "internal/keep/statedir",
+	{pkg: "internal/keep/statedir", third: []string{"github.com/gofrs/flock"},
 		why: "statedir knows where files are, not what is in them"},
 	{pkg: "internal/face/desk", third: []string{"github.com/gofrs/flock"},
 		why: "desk is a lock that people hold; what they answer is not its business"},

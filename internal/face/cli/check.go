@@ -250,7 +250,11 @@ func (o *checkOptions) explain(w io.Writer, p *loaded, call *obstat.Call, _ int)
 	v := explain.Explain(r)
 	// more than this policy has spoken: pins, self-protection
 	if reason := a.Reason(); a.Waits != "" || v.Reason != reason {
-		if v.Stage != a.Stage {
+		switch {
+		case v.Stage == a.Stage:
+		case a.Stage == obstat.ListLimit && a.Rule != nil:
+			v.By = explain.By{Kind: "rule", Text: "limit " + a.Rule.String(), Pos: a.Rule.Pos}
+		default:
 			v.By = explain.By{Kind: "check", Text: a.Stage}
 		}
 		v.Decision, v.Why, v.Changes = explain.NewDecision(&a.Decision), reason, nil
@@ -259,6 +263,7 @@ func (o *checkOptions) explain(w io.Writer, p *loaded, call *obstat.Call, _ int)
 				Verdict: obstat.Allow}}
 		}
 	}
+	v.Limits = p.gate.Limits(context.Background(), call)
 	if f.jsonFlag {
 		return v.Verdict, writeJSON(w, explainJSON{v, newByJSON(&a)})
 	}

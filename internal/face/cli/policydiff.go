@@ -51,6 +51,8 @@ type diffJSON struct {
 	*diff.Report
 	Files  []string       `json:"files"`
 	Ledger *replay.Report `json:"ledger,omitempty"`
+	// Limits are the lines of limit: that are gone or new: "gone: 20 asks per day".
+	Limits []string `json:"limits,omitempty"`
 }
 
 func (o *diffOptions) run(ctx context.Context, args []string) (err error) {
@@ -158,7 +160,31 @@ func (o *diffOptions) compare(ctx context.Context, names []string, read [2]strin
 		r.NowBy.Pos.File = named(r.NowBy.Pos.File, now, names[1])
 		c.findings = append(c.findings, regionFinding(r, at))
 	}
+	c.limits(was, now)
 	return []compared{c}, nil
+}
+
+// limits tells the lines of limit: that only one side has: without one, calls are allowed that were not.
+func (c *compared) limits(was, now *dialect.Loaded) {
+	only := func(a, b *dialect.Loaded, tell func(r *obstat.Rule)) {
+		for i := range a.Program.Rules[obstat.ListLimit] {
+			r := &a.Program.Rules[obstat.ListLimit][i]
+			if !slices.ContainsFunc(b.Program.Rules[obstat.ListLimit], func(o obstat.Rule) bool { return r.Same(&o) }) {
+				tell(r)
+			}
+		}
+	}
+	only(was, now, func(r *obstat.Rule) {
+		at := foundAt(&diff.Region{WasBy: diff.By{Pos: r.Pos}}, was, now)
+		c.out.Limits = append(c.out.Limits, "gone: "+r.String())
+		c.findings = append(c.findings, report.Finding{Rule: "looser", Pos: at,
+			Msg: "looser: the limit is gone: " + r.String()})
+	})
+	only(now, was, func(r *obstat.Rule) {
+		c.out.Limits = append(c.out.Limits, "new: "+r.String())
+		c.findings = append(c.findings, report.Finding{Rule: "stricter", Warn: true, Pos: r.Pos,
+			Msg: "stricter: the limit is new: " + r.String()})
+	})
 }
 
 // foundAt returns the place of a region in the new files: the rule that decides now, else where the
@@ -251,6 +277,9 @@ func (o *diffOptions) showCompared(c *compared, several bool) error {
 			s.printf("%s\n", s.io.paint(bold, visible(c.names[1])))
 		}
 		s.regions(&c.out, o.Most)
+		for _, text := range c.out.Limits {
+			s.printf("limit %s\n", visible(text))
+		}
 	})
 }
 

@@ -94,6 +94,9 @@ func (s *screen) explanation(v *explain.View) {
 	s.would(v)
 	s.inside(v.Confined)
 	s.hidden(v)
+	if len(v.Limits) > 0 {
+		s.joined("limit", v.Limits)
+	}
 	s.forever(v)
 	s.walk(v)
 	s.changes(v)

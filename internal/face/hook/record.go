@@ -27,7 +27,7 @@ func (r *run) gateFor(e *agent.Event) (*gate.Gate, *turn, error) {
 	}
 	t.db = statedir.Store(dir)
 	o := gate.Options{Policy: gate.Fixed{}, World: r.World, Getenv: r.Getenv, NoStart: true, Ledger: t,
-		NoRecord: r.NoLedger}
+		NoRecord: r.NoLedger, Sessions: gate.SessionDir(statedir.Sessions(dir))}
 	if r.ledger != nil {
 		o.Ledger = r.ledger
 	}

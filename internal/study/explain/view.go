@@ -59,6 +59,8 @@ type View struct {
 	// Forever says of an ask which effects can never be taken back, and Try is a command that runs it to see.
 	Forever []string `json:"forever,omitempty"`
 	Try     string   `json:"try,omitempty"`
+	// Limits are the policy's limits and how much of each is used: `200 calls per session: 37`.
+	Limits  []string `json:"limits,omitempty"`
 	Walk    []Walk   `json:"walk"`
 	Amend   []Step   `json:"amend,omitempty"`
 	Floor   string   `json:"floor"` // one line on the floor's part in it

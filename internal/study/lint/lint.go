@@ -124,7 +124,11 @@ func (l *linter) rules() iter.Seq[*obstat.Rule] {
 	}
 }
 
-func (l *linter) lists() []string { return slices.Sorted(maps.Keys(l.p.Rules)) }
+// lists returns the names of the lists that decide calls one by one.
+func (l *linter) lists() []string {
+	names := slices.Sorted(maps.Keys(l.p.Rules))
+	return slices.DeleteFunc(names, func(name string) bool { return name == obstat.ListLimit })
+}
 
 func (l *linter) modes() []obstat.Mode { return slices.Sorted(maps.Keys(l.p.Pipelines)) }
 

@@ -379,9 +379,9 @@ func (s *Stats) unused(p *obstat.Program, used map[string]int) {
 	if p == nil {
 		return
 	}
-	for _, list := range p.Rules {
+	for name, list := range p.Rules {
 		for i := range list {
-			if r := &list[i]; r.Pos.IsValid() && used[r.String()] == 0 {
+			if r := &list[i]; name != obstat.ListLimit && r.Pos.IsValid() && used[r.String()] == 0 {
 				s.Unused = append(s.Unused, Unused{r.String(), r.Verdict, r.Pos})
 			}
 		}
