@@ -189,6 +189,27 @@ func TestHomeInTemp(t *testing.T) {
 	}
 }
 
+// TestProjectInTemp: a project in the temporary directory is no temporary file: `write temp` does not open its hooks.
+func TestProjectInTemp(t *testing.T) {
+	there := &obstat.Snapshot{HomeDir: "/home/u", Dirs: []string{"/", "/home/u", "/tmp", "/tmp/p", "/tmp/p/.git"}}
+	for _, preset := range native.Presets() {
+		l := load(t, native.Preset(preset))
+		for _, text := range []string{"echo x > .git/hooks/pre-commit", "echo x > .git/config",
+			"cp a .git/hooks/post-merge", "Write file_path=/tmp/p/.git/hooks/pre-commit", "cp -r h/. .git/hooks"} {
+			c := call(text)
+			c.Dir, c.Roots = "/tmp/p", []string{"/tmp/p"}
+			if d := l.Policy.Decide(c, there); d.Verdict == obstat.Allow {
+				t.Errorf("%s: %s: %s", preset, text, d.Reason())
+			}
+		}
+		c := call("echo x > /tmp/a")
+		c.Dir, c.Roots = "/tmp/p", []string{"/tmp/p"}
+		if d := l.Policy.Decide(c, there); preset == "balanced" && d.Verdict != obstat.Allow {
+			t.Errorf("%s: %s", preset, d.Reason())
+		}
+	}
+}
+
 // TestPresets: each preset loads without a word, and a stricter one allows no more than the next.
 func TestPresets(t *testing.T) {
 	var before *dialect.Loaded

@@ -34,7 +34,8 @@ func (w *callWalk) subjects(verb string, set paths.Set, e *effect.Effect, hidden
 		said.add(fieldPlace, placeHome)
 	}
 	switch temp := holds(tempDirs, set); {
-	case temp && home: // a container's `HOME=/tmp/home` is kept, so that `write temp` does not open its .ssh
+	case temp && (home || t.inside(set)):
+		// `HOME=/tmp/home` and a project in /tmp are kept: `write temp` opens neither .ssh nor .git/hooks.
 		said.add(fieldMaybe, placeTemp)
 	case temp:
 		said.add(fieldPlace, placeTemp)
