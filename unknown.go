@@ -48,14 +48,16 @@ func hasUnknown(a *effect.Analysis) bool {
 	return len(a.Gaps) > 0
 }
 
-// isMany tells whether an effect is on files that are not named one by one: `rm *.o`, `black .`.
+// isMany tells whether an effect is on files that are not named one by one: `rm *.o`, `black .`, `tsc`.
 func isMany(e effect.Effect) bool {
 	set := e.Target()
-	return !set.IsZero() && !set.Exact()
+	return !set.IsZero() && !set.Exact() || e.Tags.Has(effect.Here)
 }
 
 // isStored tells whether an effect reads files out of git's store, `git log -p`: no run can keep one of them from git.
-func isStored(e effect.Effect) bool { return e.Kind == effect.Read && e.Program == "git" }
+func isStored(e effect.Effect) bool {
+	return e.Kind == effect.Read && e.Program == "git" && !e.Target().Exact() && !e.Tags.Has(effect.Worktree)
+}
 
 // pass lets a question pass that no rule answers, where a confined run holds what it is about: the part that it is
 // about cannot be looked into, or it is about the whole call, of which the floor judges each part; or a rule is about
@@ -66,7 +68,7 @@ func (w *walk) pass(f *Facts, q *Question, o *outcome) {
 	}
 	held := w.blind && (f.part == nil || w.unseen)
 	if v, ok := w.pol.view.(effectView); ok {
-		held = w.blind && (v.Unknown(q) || o.stage == StageUnknown)
+		held = w.blind && (v.Unknown(q) || o.stage == StageUnknown) || v.Here(q)
 		if !held && v.Partly(q) {
 			held, w.partly = true, true
 		}

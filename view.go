@@ -18,6 +18,7 @@ type (
 	effectView interface {
 		View
 		Unknown(q *Question) bool
+		Here(q *Question) bool
 		Partly(q *Question) bool
 	}
 	outliner interface {

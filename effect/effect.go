@@ -182,9 +182,9 @@ func (a *Analysis) Unknown(i int) bool {
 	return false
 }
 
-// Fetches reports whether a command fetches packages from hosts that its settings name: `npm ci`.
+// Fetches reports whether a command asks hosts that its settings name for packages: `npm ci`, `npm view x`.
 func (a *Analysis) Fetches() bool {
-	return slices.ContainsFunc(a.Effects, func(e Effect) bool { return e.fetches() && !e.Harmless })
+	return slices.ContainsFunc(a.Effects, func(e Effect) bool { return e.fetches() })
 }
 
 // Steered reports whether files that are no part of the call can make a command run other programs: those of a

@@ -85,7 +85,24 @@ func (a *analyzer) throughCopies(e *Effect) {
 // readTree adds a read of all that is below.
 func (c *call) readTree() {
 	c.recursive = true
+	from := len(c.a.an.Effects)
 	c.readFile(here(c.words[0].Span), true)
+	if c.isGit() && c.subName(0) == "grep" && c.greps() {
+		for i := from; i < len(c.a.an.Effects); i++ {
+			c.a.an.Effects[i].Tags |= Worktree
+		}
+	}
+}
+
+// greps reports whether `git grep` looks at files as they lie in the working tree, and at no commit or index.
+func (c *call) greps() bool {
+	pattern := 1
+	if c.gave(func(flag string) bool { return flag == "-e" || flag == "-f" }) {
+		pattern = 0
+	}
+	unknown := func(w shell.Word) bool { return !w.Known }
+	cached := func(flag string) bool { return strings.HasPrefix(flag, "--c") }
+	return len(c.ops()) <= pattern && !slices.ContainsFunc(c.words, unknown) && !c.gave(cached)
 }
 
 // wholeTree reports whether git shows the content of all tracked files below: `git grep x`, `git archive HEAD`.

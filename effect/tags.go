@@ -6,7 +6,7 @@ import "slices"
 // for a person, in words that may change at any time.
 type Tags uint32
 
-// The tags. Those up to Hooks can be written in the knowledge base, behind the verb:
+// The tags. Those up to Here can be written in the knowledge base, behind the verb:
 // `write.contents(extracted files)`.
 const (
 	// Contents: files of any name appear, those of an archive, a patch or another tree: `tar -x`.
@@ -33,6 +33,8 @@ const (
 	Fetch
 	// Hooks: code that a program runs beside its own work: those of `git commit`.
 	Hooks
+	// Here: which files is not said, but they lie in the directory that the command works in: `tsc`.
+	Here
 	// Redirect: the shell opens the file, not the program.
 	Redirect
 	// List: only the file's name and metadata are read.
@@ -49,11 +51,13 @@ const (
 	Destroy
 	// Sent: data or a method goes to the host that the command's address names: `curl -X POST`.
 	Sent
+	// Worktree: git reads the files as they lie in the working tree, and not out of its store: `git grep x`.
+	Worktree
 )
 
 // tagNames are the tags that the knowledge base may write, in the order of their bits.
 var tagNames = [...]string{"contents", "taken", "transfer", "found", "tree", "clean", "books", "container", "stdin",
-	"patch", "fetch", "hooks"}
+	"patch", "fetch", "hooks", "here"}
 
 // Has reports whether one of the tags is set.
 func (t Tags) Has(any Tags) bool { return t&any != 0 }

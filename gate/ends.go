@@ -48,7 +48,7 @@ func (g *Gate) ends(c *obstat.Call, a *effect.Analysis) string {
 		if !ok {
 			continue
 		}
-		if found = true; !cmd.Known || len(cmd.Via) > 0 || !e.read(s, cmd) {
+		if found = true; len(cmd.Via) > 0 || !e.read(s, cmd, a) {
 			return ""
 		}
 	}
@@ -82,11 +82,16 @@ var (
 )
 
 // read adds the processes that a command names; ok is false where they are not all understood.
-func (e *ender) read(s *person.Signalled, cmd *effect.Command) (ok bool) {
+func (e *ender) read(s *person.Signalled, cmd *effect.Command, a *effect.Analysis) (ok bool) {
 	words, full, exact := []string{}, false, false
 	args := cmd.Args()
 	for i := 0; i < len(args); i++ {
 		text := args[i].Text
+		if !args[i].Known {
+			if text = aJob; e.kind != "pid" || !startedHere(args[i].Raw, a) {
+				return false
+			}
+		}
 		name, _, given := strings.Cut(text, "=")
 		switch {
 		case i == 0 && aSignal.MatchString(text):
@@ -106,11 +111,57 @@ func (e *ender) read(s *person.Signalled, cmd *effect.Command) (ok bool) {
 	return len(words) > 0 && e.name(s, words, full, exact)
 }
 
+// aJob begins the name of a shell's own job: `kill %1`.
+const aJob = "%"
+
+// aVariable matches `$!`, `$PID` and `"${PID}"`.
+var aVariable = regexp.MustCompile(`^"?\$(!|\{!\}|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})"?$`)
+
+// startedHere tells whether a word is the number of a process that the same command line has put into the background:
+// `$!`, or `$PID` where nothing but `PID=$!` is said of PID.
+func startedHere(raw string, a *effect.Analysis) bool {
+	m := aVariable.FindStringSubmatch(raw)
+	if m == nil || slices.ContainsFunc(a.Commands, setsAny) {
+		return false
+	}
+	name := m[2] + m[3]
+	if name == "" {
+		return strings.Contains(a.Source, "&")
+	}
+	set := false
+	for _, at := range regexp.MustCompile(`\b`+name+`\b`).FindAllStringIndex(a.Source, -1) {
+		before, after := a.Source[:at[0]], a.Source[at[1]:]
+		switch {
+		case strings.HasSuffix(before, "$") && !strings.HasSuffix(before, "$$"),
+			strings.HasSuffix(before, "${") && strings.HasPrefix(after, "}"):
+		case fromJob.MatchString(after):
+			set = true
+		default:
+			return false
+		}
+	}
+	return set
+}
+
+// fromJob matches the rest of `PID=$!`.
+var fromJob = regexp.MustCompile(`^="?\$(!|\{!\})"?([\s;&|)]|$)`)
+
+// setsAny tells whether a command may set any variable, or run commands that are not seen here.
+func setsAny(c effect.Command) bool {
+	if c.Program == "printf" {
+		return strings.Contains(c.Text, " -v")
+	}
+	return slices.Contains([]string{"source", ".", "eval", "read", "mapfile", "readarray", "declare", "let"}, c.Program)
+}
+
 // name adds processes by the words that name them.
 func (e *ender) name(s *person.Signalled, words []string, full, exact bool) bool {
 	switch e.kind {
 	case "pid":
 		for _, w := range words {
+			if strings.HasPrefix(w, aJob) { // one that this very command line has started
+				continue
+			}
 			pid, err := strconv.Atoi(w)
 			if err != nil || pid <= 1 {
 				return false

@@ -66,7 +66,17 @@ func TestOnlyUnknown(t *testing.T) {
 		{"cat .en?", ""},
 		{"grep -r x . && git push", ""},
 		{"cp -r . /srv/x", ""},
+		// Files without a name in the directory that it works in are judged one by one when it is over.
+		{"tsc -p .", "balanced denies"},
+		{"git format-patch -1", "balanced denies"},
+		{"git apply x.patch", "balanced"},
+		{"git grep x", "balanced denies claudecode"},
+		{"npm config set x y", ""},
+		{"git config user.name x", ""},
 		// Nothing can be kept from git that is in its store.
+		{"git grep --cached x", ""},
+		{"git grep -e x HEAD~1", ""},
+		{"git grep x $rev", ""},
 		{"git log -p", ""},
 		{"git grep x HEAD~1", ""},
 		{"git archive HEAD | tar x -C out", ""},

@@ -45,6 +45,8 @@ type Scratch interface {
 type EffectView interface {
 	obstat.View
 	Unknown(q *obstat.Question) bool
+	// Here tells whether a question is about files that are not named, and lie where the command works: of `tsc`.
+	Here(q *obstat.Question) bool
 	// Partly tells whether a question is about many files, or one that is known only when the call runs, so that a
 	// rule may be about some alone: of `black .` about `.env`.
 	Partly(q *obstat.Question) bool

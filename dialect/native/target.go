@@ -28,6 +28,7 @@ const (
 	fieldServer  = "server-tool" // an MCP server's tool, spelled in one way
 	fieldKnown   = "known"       // all that it does is known: "yes"
 	fieldUnnamed = "unnamed"     // which files it touches is not said: "yes"
+	fieldHere    = "here"        // likewise, but they lie where the command works: "yes"
 )
 
 // The places that need no definition.

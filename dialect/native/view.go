@@ -30,10 +30,15 @@ var (
 // Unknown tells whether a question is about code, about a command of which not everything is known, or about
 // files that are not named, as the packages of `npm ci`.
 func (view) Unknown(q *obstat.Question) bool {
-	has := func(field string) bool {
-		return slices.ContainsFunc(q.Subjects, func(s obstat.Subject) bool { return s.Field == field })
-	}
-	return q.Tool == "code" || q.Tool == "run" && !has(fieldKnown) || has(fieldUnnamed)
+	return q.Tool == "code" || q.Tool == "run" && !has(q, fieldKnown) || has(q, fieldUnnamed)
+}
+
+// Here tells whether a question is about files that are not named, and lie where the command works: those that `tsc`
+// compiles. A confined run judges each.
+func (view) Here(q *obstat.Question) bool { return has(q, fieldHere) }
+
+func has(q *obstat.Question, field string) bool {
+	return slices.ContainsFunc(q.Subjects, func(s obstat.Subject) bool { return s.Field == field })
 }
 
 // Partly tells whether a question is about many files of the workspace, as `black .` writes them, or about one that is
@@ -322,6 +327,9 @@ func (w *callWalk) files(e *effect.Effect, by []obstat.Subject) {
 			by = append(by, obstat.Subject{Field: fieldPlace, Text: placeSecrets})
 		} else if e.Unnamed && !e.Tags.Has(effect.Tree|effect.Clean) {
 			by = append(by, obstat.Subject{Field: fieldUnnamed, Text: "yes"})
+			if e.Tags.Has(effect.Here) {
+				by = append(by, obstat.Subject{Field: fieldHere, Text: "yes"})
+			}
 		}
 		w.ask(verb, by...)
 		return

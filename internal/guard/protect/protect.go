@@ -86,7 +86,7 @@ func (g *Guarded) Tighten(d *obstat.Decision, c *obstat.Call, world obstat.World
 		return false
 	case d.Verdict == obstat.Allow:
 		*d = obstat.Decision{Verdict: obstat.Ask, Safety: true, By: obstat.By{Kind: obstat.ByGuard}, Stage: Stage,
-			Tool: d.Tool, Mode: d.Mode, Input: d.Input, Part: f.Part, Note: f.Why}
+			Tool: d.Tool, Mode: d.Mode, Input: d.Input, Part: f.Part, Note: f.Why, OnlyUnknown: f.Unseen}
 	default:
 		if d.Safety, d.OnlyUnknown, d.Offers = true, d.OnlyUnknown && f.Unseen, nil; d.Note != "" {
 			d.Note += "; "

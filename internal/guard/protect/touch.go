@@ -35,6 +35,7 @@ func (k *check) effect(e *effect.Effect) *Finding {
 	how := mannerOf(e)
 	for _, s := range targets(e) {
 		if f := k.touches(s, e.Raw, how); f != nil {
+			f.Unseen = f.Unseen || how == appear && k.path(s.Known(), e.Raw) == nil // `tar x`, not `tar x -C .claude`
 			return f
 		}
 		if s.Exact() && k.replaces(e) {
