@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat/internal/format/jsonx"
+	"github.com/obstat/obstat/shell"
 )
 
 // A Canary is a forged call that must not simply run, in the agent's form.
@@ -47,7 +48,8 @@ func (h *Hook) Canaries(dir string) (out []Canary) {
 	}{
 		{Canary{Name: "rm -rf /"}, probe{kind: shellProbe, text: "rm -rf /"}},
 		{Canary{Name: "write to " + filepath.Base(h.File.Name)}, probe{kind: writeProbe, text: h.File.Name}},
-		{Canary{Name: "delete " + filepath.Base(h.File.Name)}, probe{kind: shellProbe, text: "rm -f " + Quote(h.File.Name)}},
+		{Canary{Name: "delete " + filepath.Base(h.File.Name)},
+			probe{kind: shellProbe, text: "rm -f " + shell.Quote(h.File.Name)}},
 		{Canary{Name: "a tool nobody knows", Mild: true}, probe{kind: otherProbe, text: "obstat_doctor_canary"}},
 		{Canary{Name: "a call cut short", Cut: true}, probe{kind: shellProbe, text: "true", cut: true}},
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/format/tree"
+	"github.com/obstat/obstat/shell"
 )
 
 // Cline is the name of the agent, as in `obstat hook cline`.
@@ -170,7 +171,7 @@ func clineForge(event, dir string, p probe) object {
 func clineCheck(s *Setup) {
 	for _, h := range s.Hooks {
 		if info, err := os.Stat(h.File.Name); err != nil || info.Mode()&0o111 == 0 {
-			s.idle(h, "not-executable", "chmod +x "+Quote(h.File.Name), "Cline runs only files that are executable")
+			s.idle(h, "not-executable", "chmod +x "+shell.Quote(h.File.Name), "Cline runs only files that are executable")
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (a *Agent) line(c Invocation) string {
 	case guardSuffix:
 		return words + onFailure
 	case guardShell:
-		return "/bin/sh -c " + Quote(words+onFailure)
+		return "/bin/sh -c " + shell.Quote(words+onFailure)
 	}
 	return words
 }
@@ -101,7 +101,7 @@ func (a *Agent) lineOf(event string, c Invocation) string {
 	}
 	words := readFirst + shellWords(c.Argv()) + inBackground
 	if a.guard == guardShell {
-		return "/bin/sh -c " + Quote(words)
+		return "/bin/sh -c " + shell.Quote(words)
 	}
 	return words
 }
@@ -122,21 +122,10 @@ func (a *Agent) all() []string {
 func shellWords(argv []string) string {
 	out := make([]string, len(argv))
 	for i, w := range argv {
-		out[i] = Quote(w)
+		out[i] = shell.Quote(w)
 	}
 	return strings.Join(out, " ")
 }
-
-// Quote writes an argument for a POSIX shell.
-func Quote(s string) string {
-	if s != "" && strings.Trim(s, plainChars) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-// plainChars are the characters of words that mean themselves in a shell.
-const plainChars = "-/._+:@%=0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // runsText tells whether a flag has a shell run its argument: `-c`, `-lc`.
 func runsText(flag string) bool { return strings.HasPrefix(flag, "-") && strings.HasSuffix(flag, "c") }

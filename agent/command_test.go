@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/obstat/obstat/shell"
 )
 
 func TestInvocation(t *testing.T) {
@@ -76,7 +78,7 @@ func TestShellSeesWords(t *testing.T) {
 		t.Skip("there is no sh here")
 	}
 	for _, w := range []string{"plain", "a b", "it's", `"q"`, "$HOME", "`x`", "~", "~/x", "", "*", `\`, "a;b", "=", "-n", "é"} {
-		out, err := exec.Command("sh", "-c", "printf '%s|' "+Quote(w)).Output()
+		out, err := exec.Command("sh", "-c", "printf '%s|' "+shell.Quote(w)).Output()
 		if err != nil || string(out) != w+"|" {
 			t.Errorf("%q: %q, %v", w, out, err)
 		}

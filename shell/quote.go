@@ -168,3 +168,14 @@ func digitOf(c byte) uint32 {
 	}
 	return 255
 }
+
+// Quote writes an argument for a POSIX shell: `a b` becomes `'a b'`, and a plain word stays as it is.
+func Quote(s string) string {
+	if s != "" && strings.Trim(s, plainChars) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// plainChars are the characters of words that mean themselves in a shell.
+const plainChars = "-/._+:@%=0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/study/explain"
+	"github.com/obstat/obstat/shell"
 )
 
 // callOptions say which call a command works with.
@@ -102,7 +102,7 @@ func (o *callOptions) args(args []string) error {
 		return usagef("TOOL is empty")
 	case len(args) == 1 && len(o.fields()) == 0 && strings.ContainsAny(o.Tool, " \t\n"):
 		return usagef("%q is a command, not a TOOL; write Bash --command %s, or a tool of that name with the input {}",
-			o.Tool, agent.Quote(o.Tool))
+			o.Tool, shell.Quote(o.Tool))
 	}
 	return nil
 }
@@ -164,11 +164,11 @@ func (o *callOptions) checkInput() error {
 		return err
 	}
 	hint := fmt.Sprintf("write the input as a JSON object, or a command as Bash --command %s",
-		agent.Quote(o.Tool+" "+o.Input))
+		shell.Quote(o.Tool+" "+o.Input))
 	if t, _ := effect.Lookup(o.Tool); len(t.Command) > 0 {
-		hint = fmt.Sprintf("write %s --command %s", o.Tool, agent.Quote(o.Input))
+		hint = fmt.Sprintf("write %s --command %s", o.Tool, shell.Quote(o.Input))
 	} else if len(t.Paths) > 0 {
-		hint = fmt.Sprintf("write %s --path %s", o.Tool, agent.Quote(o.Input))
+		hint = fmt.Sprintf("write %s --path %s", o.Tool, shell.Quote(o.Input))
 	}
 	return obstat.Errors{{Code: obstat.CodeSyntax, Msg: fmt.Sprintf("INPUT-JSON is not JSON: %s", o.Input), Hint: hint}}
 }

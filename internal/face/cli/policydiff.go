@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
 	"github.com/obstat/obstat/internal/face/display"
@@ -27,6 +26,7 @@ import (
 	"github.com/obstat/obstat/internal/study/explain"
 	"github.com/obstat/obstat/internal/study/replay"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/shell"
 )
 
 // diffOptions are the options of obstat policy diff.
@@ -398,7 +398,7 @@ func witness(c *obstat.Call) string {
 	}
 	for at := range obstat.Circumstances() {
 		if values := at.Values(c); at.Flag != "" && at.Name != "mode" && len(values) > 0 { // the mode has been told
-			out += " --" + at.Name + " " + agent.Quote(strings.Join(values, ","))
+			out += " --" + at.Name + " " + shell.Quote(strings.Join(values, ","))
 		}
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/shell"
 )
 
 // An exam is the examination of one agent.
@@ -98,7 +99,7 @@ func (x *exam) program(h *agent.Hook) {
 		return
 	}
 	if b.Writable {
-		x.Add(Warning, "writable-program", h, "chmod go-w "+agent.Quote(path), "others than its owner may replace %s", path)
+		x.Add(Warning, "writable-program", h, "chmod go-w "+shell.Quote(path), "others than its owner may replace %s", path)
 	}
 	if b.Version != x.Self.Version || b.Revision != x.Self.Revision {
 		x.Add(Warning, "other-version", h, x.Again(), "%s is version %s, this is %s", path, versionOf(b), versionOf(&x.Self))

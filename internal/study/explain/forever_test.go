@@ -30,9 +30,9 @@ func TestForever(t *testing.T) {
 
 func TestToTry(t *testing.T) {
 	for text, want := range map[string]string{
-		"make test":      "cd '/p' && obstat try -- 'make test'",
-		"make 'a b'":     `cd '/p' && obstat try -- 'make '\''a b'\'''`,
-		"newtool --fix":  "cd '/p' && obstat try -- 'newtool --fix'",
+		"make test":      "cd /p && obstat try -- 'make test'",
+		"make 'a b'":     `cd /p && obstat try -- 'make '\''a b'\'''`,
+		"newtool --fix":  "cd /p && obstat try -- 'newtool --fix'",
 		"rm -rf src":     "",
 		"git push":       "",
 		"make a\nmake b": "",
