@@ -122,7 +122,7 @@ var importTable = []importRow{
 		why:   "changes keeps files and puts them back; which call changes them, and who may take that back, others say"},
 	{pkg: "internal/keep/killed", third: []string{"golang.org/x/sys/unix"},
 		why: "killed traces a process for tests, and knows no store"},
-	{pkg: "internal/guard/undo", may: []string{"", "confine", "dialect/native", "effect", "effect/kb", "paths", "internal/keep/changes", "internal/keep/statedir"},
+	{pkg: "internal/guard/undo", may: []string{"", "confine", "dialect/native", "effect", "effect/kb", "ledger", "paths", "internal/keep/changes", "internal/keep/statedir"},
 		why: "undo knows from effects what a call changes; it decides nothing"},
 	{pkg: "internal/keep/statedir", third: []string{"github.com/gofrs/flock"},
 		why: "statedir knows where files are, not what is in them"},

@@ -226,6 +226,45 @@ func TestUndoTogether(t *testing.T) {
 	}
 }
 
+// TestUndoPart: of a call that changed two files one is taken back, and then the other; the call stands until nothing of
+// it is left, and taking a part back can be taken back.
+func TestUndoPart(t *testing.T) {
+	s, dir := open(t), project(t)
+	before := hashOf(t, dir)
+	save(t, s, "two", dir, "/")
+	shell(t, dir, "echo x >a; echo y >sub-new")
+	after := hashOf(t, dir)
+	change := end(t, s, "two")
+	part := func(only ...string) *Change {
+		t.Helper()
+		p, err := s.Plan([]*Change{change}, only...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := p.Apply(Of{Call: "undo"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if change, err = s.Get(change.ID); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	first := part(filepath.Join(dir, "a"))
+	if change.Undone != "" {
+		t.Fatal("a part was taken back, and the whole is called undone")
+	}
+	undo(t, s, first)
+	if got := hashOf(t, dir); got != after {
+		t.Fatal("taking a part back was not taken back")
+	}
+	part(filepath.Join(dir, "a"))
+	part()
+	if got := hashOf(t, dir); got != before || change.Undone == "" {
+		t.Fatalf("the rest was not taken back, or the change stands: %q", change.Undone)
+	}
+}
+
 // TestChangedSince: a path that something else changed since is not put back, and neither is anything else.
 func TestChangedSince(t *testing.T) {
 	for _, c := range []struct{ text, since, why string }{

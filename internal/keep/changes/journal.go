@@ -108,6 +108,9 @@ func (s *Store) run(j *journal) error {
 // close notes that the changes are taken back, and ends the journal.
 func (s *Store) close(j *journal) error {
 	for _, id := range j.Change.Undoes {
+		if slices.Contains(j.Change.Partly, id) {
+			continue
+		}
 		s.step()
 		if c, err := s.Get(id); err == nil {
 			c.Undone = j.Change.ID

@@ -84,6 +84,8 @@ type Change struct {
 	// Undoes are the changes that this one took back; Undone is the change that took this one back.
 	Undoes []string `json:"undoes,omitempty"`
 	Undone string   `json:"undone,omitempty"`
+	// Partly are those of Undoes of which paths were left as they are: they can still be taken back.
+	Partly []string `json:"partly,omitempty"`
 	// Forgot are paths whose contents after the call are not kept any more.
 	Forgot []Name `json:"forgot,omitempty"`
 	// Keep is how long it is kept, by the policy of its call.

@@ -28,8 +28,9 @@ type Plan struct {
 	// Unsure: a call was not reported to have ended, so that nothing tells its changes from later ones.
 	Unsure bool
 
-	s     *Store
-	since map[string]since // paths that something else changed after the call
+	s      *Store
+	since  map[string]since // paths that something else changed after the call
+	partly []string         // changes of which a path is left out
 }
 
 // changedSince is why a path speaks against a plan that Merge may take out of it.
@@ -108,6 +109,9 @@ func (p *Plan) chain(c *Change, want, now tree, only []string) {
 	for _, d := range c.Differences() {
 		path := string(d.Path)
 		if !within(path, only) {
+			if !slices.Contains(p.partly, c.ID) {
+				p.partly = append(p.partly, c.ID)
+			}
 			continue
 		}
 		later := want[path]
@@ -189,7 +193,7 @@ func (p *Plan) Apply(of Of) (*Change, error) {
 		return nil, err
 	}
 	defer release()
-	c := &Change{ID: s.newID(), Of: of, Began: s.now(), Keep: s.limits.Age}
+	c := &Change{ID: s.newID(), Of: of, Began: s.now(), Keep: s.limits.Age, Partly: p.partly}
 	l := &look{s: s, keep: true, seen: tree{}}
 	for _, step := range p.Steps {
 		c.Reach = append(c.Reach, Reach{Paths: paths.Exactly(string(step.Path))})
