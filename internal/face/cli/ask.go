@@ -227,6 +227,9 @@ func (d *seat) answer(ctx context.Context, r *approval.Request, line string) (do
 	case errors.Is(err, errHelp):
 		fmt.Fprintln(out, askHelp)
 		return false, nil
+	case errors.Is(err, errTry):
+		d.o.tryRequest(ctx, r)
+		return false, nil
 	case errors.Is(err, errQuit):
 		return true, err
 	case errors.Is(err, errLeave):
@@ -288,6 +291,7 @@ e TEXT       yes, but with TEXT as its command (or path)
 e {...}      yes, but with this JSON as its arguments
 n [WORDS]    no; the words are told to the model
 x [WORDS]    no, and no to all else this session is asking
+t            run it to see what it changes; nothing of it counts
 l            leave it to somebody else, for now
 2, +, -      show the second request of the list, the next, the one before
 q            end; what is asked stays asked`
@@ -297,6 +301,7 @@ var (
 	errHelp  = errors.New("help")
 	errLeave = errors.New("leave")
 	errQuit  = errors.New("quit")
+	errTry   = errors.New("try")
 )
 
 // parseAnswer reads a line that was typed below a request: `s 1 30m`.
@@ -327,6 +332,8 @@ func parseAnswer(line string, r *approval.Request, now time.Time) (approval.Answ
 		return a, edited(&a, rest, r)
 	case "n", "no", "x":
 		return approval.Answer{Words: rest, All: key == "x"}, nil
+	case "t":
+		return a, errTry
 	case "l":
 		return a, errLeave
 	case "q":

@@ -297,12 +297,12 @@ func TestAskList(t *testing.T) {
 func TestKeys(t *testing.T) {
 	s := newScreen(&IO{Width: 40})
 	r := sampleRequest()
-	if s.keys(r, true); !strings.Contains(s.b.String(), "[a] always") || !strings.Contains(s.b.String(), "[e] edit") {
+	if s.keys(r, true, obstat.OS{}); !strings.Contains(s.b.String(), "[a] always") || !strings.Contains(s.b.String(), "[e] edit") {
 		t.Error(s.b.String())
 	}
 	s.b.Reset()
 	r.Offers = nil
-	if s.keys(r, false); strings.Contains(s.b.String(), "always") {
+	if s.keys(r, false, obstat.OS{}); strings.Contains(s.b.String(), "always") {
 		t.Error(s.b.String())
 	}
 }

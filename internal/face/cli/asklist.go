@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/study/explain"
 )
@@ -79,8 +80,11 @@ func leftWords(d time.Duration) string {
 }
 
 // keys writes the answers that can be given, as many as fit on a line; `[a] always` only where a rule is on offer.
-func (s *screen) keys(r *approval.Request, several bool) {
+func (s *screen) keys(r *approval.Request, several bool, w obstat.World) {
 	keys := []string{"[y] once", "[s] session"}
+	if unseen(r, w) != "" {
+		keys = append(keys, "[t] run it to see")
+	}
 	if slices.ContainsFunc(r.Offers, func(o approval.Offer) bool { return o.NoFile == "" }) {
 		keys = append(keys, "[a] always")
 	}
@@ -156,7 +160,7 @@ func (d *seat) draw(v *shown) {
 	s.asked(v.pending, v.at, now)
 	pane := newScreen(f.IO)
 	s.printf("%s\n", pane.request(v.request(), f.World, now))
-	s.keys(v.request(), len(v.pending) > 1)
+	s.keys(v.request(), len(v.pending) > 1, f.World)
 	s.printf("> ")
 	_ = s.flush(f.IO.Out) // a terminal that is gone ends the command by its input
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,15 +9,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat/internal/face/display"
 	"github.com/obstat/obstat/internal/guard/undo"
 	"github.com/obstat/obstat/internal/keep/changes"
-	"github.com/obstat/obstat/ledger"
-	"github.com/obstat/obstat/paths"
 )
 
 // changesOptions are the options of obstat changes.
@@ -62,13 +58,8 @@ type changeJSON struct {
 	Ended  time.Time     `json:"ended,omitzero"`
 	Undone string        `json:"undone,omitempty"`
 	Undoes []string      `json:"undoes,omitempty"`
-	Paths  []pathJSON    `json:"paths"`
+	Paths  []undo.Path   `json:"paths"`
 	Gaps   []changes.Gap `json:"gaps,omitempty"`
-}
-
-type pathJSON struct {
-	Path changes.Name `json:"path"`
-	Was  string       `json:"was"` // new, changed, deleted, mode
 }
 
 func (o *changesOptions) run(_ context.Context, args []string) error {
@@ -138,32 +129,11 @@ func jsonOf(list []*changes.Change) changesJSON {
 	out := changesJSON{1, []changeJSON{}}
 	for _, c := range list {
 		j := changeJSON{ID: c.ID, Of: c.Of, Began: c.Began, Ended: c.Ended, Undone: c.Undone, Undoes: c.Undoes,
-			Gaps: c.Gaps, Paths: []pathJSON{}}
-		for _, d := range c.Differences() {
-			j.Paths = append(j.Paths, pathJSON{d.Path, wordOf(&d.Before, &d.After)})
-		}
+			Gaps: c.Gaps, Paths: undo.PathsOf(c)}
 		out.Changes = append(out.Changes, j)
 	}
 	return out
 }
-
-// wordOf says in a word how a path changed.
-func wordOf(before, after *changes.State) string {
-	switch {
-	case before.Kind == changes.None:
-		return "new"
-	case after.Kind == changes.None:
-		return "deleted"
-	case before.Kind != after.Kind:
-		return string(after.Kind) + " now"
-	case before.Digest == after.Digest && before.Target == after.Target:
-		return "mode"
-	}
-	return "changed"
-}
-
-// shortID is the end of an ID, by which a person names the change.
-func shortID(id string) string { return id[strings.LastIndexByte(id, '-')+1:] }
 
 // changeLine is a change in the list.
 func (s *screen) changeLine(c *changes.Change) {
@@ -175,7 +145,7 @@ func (s *screen) changeLine(c *changes.Change) {
 	case c.Ended.IsZero():
 		state = "not reported to have ended"
 	}
-	head := fmt.Sprintf("%s  %s  %s  %s", s.io.paint(bold, shortID(c.ID)), c.Began.Local().Format(time.DateTime),
+	head := fmt.Sprintf("%s  %s  %s  %s", s.io.paint(bold, undo.ShortID(c.ID)), c.Began.Local().Format(time.DateTime),
 		visible(c.Agent), state)
 	s.printf("%s\n  %s\n", head, clip(visible(c.Text), s.width-2))
 	for i, g := range c.Gaps {
@@ -202,36 +172,15 @@ func (s *screen) change(store *changes.Store, c *changes.Change) {
 
 // difference shows how one path differs between two states.
 func (s *screen) difference(store *changes.Store, path string, from, to *changes.State) {
-	s.printf("\n%s  %s\n", s.io.paint(bold, visible(path)), wordOf(from, to))
+	s.printf("\n%s  %s\n", s.io.paint(bold, visible(path)), undo.WordOf(from, to))
 	if from.Mode != to.Mode && from.Kind != changes.None && to.Kind != changes.None {
 		s.printf("  mode %s, then %s\n", from.Mode, to.Mode)
 	}
-	a, okA := textOf(store, path, from)
-	b, okB := textOf(store, path, to)
+	a, okA := undo.TextOf(store, path, from)
+	b, okB := undo.TextOf(store, path, to)
 	if okA && okB && a != b {
 		s.diff(display.Diff(a, b))
 	}
-}
-
-const mostShown = 256 << 10
-
-// textOf returns the text of a state that is kept, or that the path has now.
-func textOf(store *changes.Store, path string, st *changes.State) (text string, ok bool) {
-	switch st.Kind {
-	case changes.None, changes.Dir:
-		return "", true
-	case changes.Link:
-		return string(st.Target), true
-	case changes.File:
-		b, err := store.Contents(st.Digest, mostShown)
-		if err != nil && st.Size <= mostShown {
-			if b, err = os.ReadFile(path); err == nil && changes.DigestOf(b) != st.Digest {
-				return "", false
-			}
-		}
-		return string(b), err == nil && utf8.Valid(b)
-	}
-	return "", false
 }
 
 // undoOptions are the options of obstat undo.
@@ -279,7 +228,7 @@ func (o *undoOptions) run(ctx context.Context, args []string) error {
 		return nil
 	}
 	question := fmt.Sprintf("Put %s back?", plural(len(plan.Steps), "path"))
-	if _, err := o.accept(commonDir(plan), question, o.Yes); err != nil {
+	if _, err := o.accept(undo.CommonDir(plan), question, o.Yes); err != nil {
 		return err
 	}
 	return o.apply(ctx, plan)
@@ -322,11 +271,7 @@ func (o *undoOptions) chosen(s *changes.Store, args []string) (list []*changes.C
 	if len(list) > 0 {
 		return list, only, nil
 	}
-	all, err := s.List()
-	all = slices.DeleteFunc(all, func(c *changes.Change) bool {
-		return c.Undone != "" || !chosen(c, o.Session, "") || c.Began.Before(since) || len(c.Undoes) > 0 && len(only) == 0 ||
-			!touches(c, only)
-	})
+	all, err := undo.Standing(s, o.Session, since, only)
 	if err == nil && len(all) == 0 {
 		err = fmt.Errorf("no such change is kept; obstat changes lists them")
 	}
@@ -334,16 +279,6 @@ func (o *undoOptions) chosen(s *changes.Store, args []string) (list []*changes.C
 		all = all[:1] // the latest
 	}
 	return all, only, err
-}
-
-// touches tells whether a change is on one of these paths, or below.
-func touches(c *changes.Change, only []string) bool {
-	if len(only) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(c.Differences(), func(d changes.Difference) bool {
-		return slices.ContainsFunc(only, func(p string) bool { return paths.Inside(p, string(d.Path)) })
-	})
 }
 
 // shows shows what would be put back.
@@ -365,59 +300,18 @@ func (o *undoOptions) shows(s *changes.Store, plan *changes.Plan) {
 	sc.flush(o.IO.Out)
 }
 
-// commonDir is the directory that a plan changes something in.
-func commonDir(plan *changes.Plan) string {
-	dir := filepath.Dir(string(plan.Steps[0].Path))
-	for _, s := range plan.Steps {
-		for !strings.HasPrefix(string(s.Path), strings.TrimSuffix(dir, "/")+"/") {
-			dir = filepath.Dir(dir)
-		}
-	}
-	return dir
-}
-
-// undoneJSON is the output of obstat undo --json.
-type undoneJSON struct {
-	V      int        `json:"v"`
-	ID     string     `json:"id"` // of the change that taking back made
-	Undone []string   `json:"undone"`
-	Paths  []pathJSON `json:"paths"`
-}
-
 // apply puts the paths back, and writes that down.
 func (o *undoOptions) apply(ctx context.Context, plan *changes.Plan) error {
-	out := undoneJSON{V: 1, Paths: []pathJSON{}}
-	for _, c := range plan.Changes {
-		out.Undone = append(out.Undone, c.ID)
-	}
-	for _, s := range plan.Steps {
-		out.Paths = append(out.Paths, pathJSON{s.Path, wordOf(&s.Now, &s.To)})
-	}
 	store, err := (&storeOptions{}).open(ctx)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	c, err := plan.Apply(changes.Of{Call: "undo", Text: "obstat undo " + strings.Join(shortIDs(out.Undone), " "),
-		Dir: commonDir(plan), Reason: "by " + userName()})
+	out, err := undo.TakeBack(ctx, plan, userName(), store)
 	if err != nil {
 		return err
 	}
-	out.ID = c.ID
-	rec := &ledger.Record{Time: time.Now(), Kind: ledger.Undo, User: userName(), Dir: c.Dir, Verdict: "taken back",
-		Reason: ledger.Clip(fmt.Sprintf("%s put back by %s", plural(len(plan.Steps), "path"), userName()))}
-	rec.Detail, _ = json.Marshal(out) // texts
-	if err := store.Append(ctx, rec); err != nil {
-		return fmt.Errorf("it was put back, but the ledger cannot be written: %w", err)
-	}
 	return o.show(out, func(sc *screen) {
-		sc.printf("%s put back; obstat undo %s takes that back\n", plural(len(plan.Steps), "path"), shortID(c.ID))
+		sc.printf("%s put back; obstat undo %s takes that back\n", plural(len(out.Paths), "path"), undo.ShortID(out.ID))
 	})
-}
-
-func shortIDs(ids []string) (out []string) {
-	for _, id := range ids {
-		out = append(out, shortID(id))
-	}
-	return out
 }

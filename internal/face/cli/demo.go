@@ -170,7 +170,7 @@ func (s *show) settle(ctx context.Context, st *demo.Step, r *approval.Request) e
 		fmt.Fprintln(s.io.Out, "there is nobody else here")
 	}
 	keys := newScreen(s.io)
-	keys.keys(r, false)
+	keys.keys(r, false, s.World)
 	fmt.Fprintf(s.io.Out, "%s%s> %s   %s\n", newScreen(s.io).request(r, s.World, time.Now()), keys.b.String(), st.Answer,
 		s.io.paint(dim, "(typed by the script)"))
 	done, err := d.answer(ctx, r, st.Answer)

@@ -50,7 +50,8 @@ func (s *screen) request(r *approval.Request, w obstat.World, now time.Time) str
 	}
 	a := explain.Analyze(&r.Call, w)
 	v := callView(&r.Call, obstat.Ask, r.Part, by)
-	if v.Forever = explain.Forever(a); r.Rule == "" { // else a rule asks, whatever it changes
+	v.Forever = explain.Forever(a)
+	if unseen(r, w) != "" {
 		v.Try = explain.ToTry(&r.Call, a)
 	}
 	v.Safety, v.Would, v.Hidden = r.Safety, explain.Effects(a, &r.Call, w), explain.HiddenOf(a)
@@ -70,6 +71,14 @@ func (s *screen) request(r *approval.Request, w obstat.World, now time.Time) str
 		s.text("always", "no rule that could be offered would settle it; s allows it for the session")
 	}
 	return s.b.String()
+}
+
+// unseen returns the command of a request that can be run to see, "" where a rule asks, whatever the call changes.
+func unseen(r *approval.Request, w obstat.World) string {
+	if r.Rule != "" {
+		return ""
+	}
+	return explain.Unseen(&r.Call, explain.Analyze(&r.Call, w))
 }
 
 // each writes the effects of a call on a line each, the most dangerous first and in red.

@@ -23,6 +23,7 @@ import (
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/internal/study/explain"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/shell"
 	"github.com/obstat/obstat/store"
 )
 
@@ -89,7 +90,7 @@ func shellText(args []string) string {
 	}
 	words := make([]string, len(args))
 	for i, arg := range args {
-		words[i] = agent.Quote(arg)
+		words[i] = shell.Quote(arg)
 	}
 	return strings.Join(words, " ")
 }

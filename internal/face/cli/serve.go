@@ -23,7 +23,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/dialect"
@@ -36,6 +35,7 @@ import (
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/tree"
 	"github.com/obstat/obstat/internal/keep/statedir"
+	"github.com/obstat/obstat/shell"
 	"github.com/obstat/obstat/store"
 )
 
@@ -258,6 +258,9 @@ func (o *serveOptions) server() (*server.Options, error) {
 	default:
 		return nil, usagef("--world takes auto, local or none, not %q", o.World)
 	}
+	if opts.World != nil {
+		o.ownChanges(opts)
+	}
 	if exe, err := os.Executable(); err == nil {
 		opts.Programs = []string{exe}
 	}
@@ -468,7 +471,7 @@ func (o *storeOptions) again() string {
 		u.User = url.User(u.User.Username())
 		path = u.String()
 	}
-	return " --store " + agent.Quote(visible(path))
+	return " --store " + shell.Quote(visible(path))
 }
 
 // any opens the store that is named: a file, or postgres://... .

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,9 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/internal/face/display"
 	"github.com/obstat/obstat/internal/guard/confined"
+	"github.com/obstat/obstat/internal/guard/undo"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/paths"
 )
@@ -23,6 +26,7 @@ type tryOptions struct {
 	*Factory
 	Policy policyOptions
 	Roots  []string `flag:"root"`
+	Agent  string   // whose call it is
 	Apply  bool     `flag:"apply"`
 	Only   []string `flag:"only"`
 
@@ -54,6 +58,7 @@ type tryChange struct {
 	Verdict string             `json:"verdict"`
 	Reason  string             `json:"reason,omitempty"`
 	Applied bool               `json:"applied"`
+	Diff    []string           `json:"diff,omitempty"` // lines, as `- old` and `+ new`
 }
 
 func (o *tryOptions) try(ctx context.Context, args []string) error {
@@ -71,7 +76,8 @@ func (o *tryOptions) try(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	by := &runOptions{Factory: o.Factory, Policy: o.Policy, Roots: o.Roots, Command: shellText(args), Getenv: os.Getenv}
+	by := &runOptions{Factory: o.Factory, Policy: o.Policy, Roots: o.Roots, Agent: o.Agent,
+		Command: shellText(args), Getenv: os.Getenv}
 	g, call, b, err := by.bounds(ctx, p)
 	if err != nil {
 		return err
@@ -143,6 +149,9 @@ func (o *tryOptions) chooses(list []confine.Change) {
 	})
 	for _, c := range real {
 		o.list = append(o.list, o.judged(c))
+		if len(real) <= maxTriedDiffs {
+			o.list[len(o.list)-1].Diff = layerDiff(c)
+		}
 	}
 	if !o.jsonFlag && len(real) > 0 {
 		o.shows(real)
@@ -188,8 +197,8 @@ func (o *tryOptions) shows(list []*confine.Change) {
 		if t.Reason != "" {
 			s.printf("       %s\n", s.io.paint(dim, clip(visible(t.Reason), s.width-7)))
 		}
-		if len(list) <= 20 {
-			s.tried(c)
+		if len(list) <= maxTriedDiffs {
+			s.diff(t.Diff)
 		}
 	}
 	s.printf("\n")
@@ -200,16 +209,20 @@ func (o *tryOptions) short(path string) string {
 	return strings.TrimPrefix(path, o.run.Bounds.Root+"/")
 }
 
-// tried shows how the layer's file differs from the workspace's.
-func (s *screen) tried(c *confine.Change) {
+// maxTriedDiffs is the number of changes up to which their differences are shown.
+const maxTriedDiffs = 20
+
+// layerDiff returns how the layer's file differs from the workspace's.
+func layerDiff(c *confine.Change) []string {
 	if c.Type != "file" || c.Kind == confine.ModeChanged {
-		return
+		return nil
 	}
 	before, okA := smallText(c.Path, c.Kind == confine.Created)
 	after, okB := smallText(c.Layer, c.Kind == confine.Deleted)
-	if okA && okB && before != after {
-		s.diff(display.Diff(before, after))
+	if !okA || !okB || before == after {
+		return nil
 	}
+	return display.Diff(before, after)
 }
 
 // smallText reads a file that is text and not long; none where it is not there.
@@ -218,7 +231,7 @@ func smallText(name string, none bool) (string, bool) {
 		return "", true
 	}
 	info, err := os.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > mostShown {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > undo.MostShown {
 		return "", false
 	}
 	b, err := os.ReadFile(name)
@@ -263,4 +276,21 @@ func (o *tryOptions) answers(list []*confine.Change) []bool {
 
 func (o *tryOptions) inside(path string) bool {
 	return len(o.Only) == 0 || slices.ContainsFunc(o.Only, func(top string) bool { return paths.Inside(top, path) })
+}
+
+// tryRequest runs the command of a request to see what it changes. Nothing of it counts: the question stays.
+func (o *askOptions) tryRequest(ctx context.Context, r *approval.Request) {
+	command := unseen(r, o.World)
+	if command == "" {
+		fmt.Fprintln(o.IO.Out, "it is not run to see: nothing about it is unknown, or a rule asks whatever it changes")
+		return
+	}
+	io := *o.IO
+	io.In, io.InTTY = strings.NewReader(""), false // the terminal is for the answer
+	t := &tryOptions{Factory: &Factory{IO: &io, World: o.World}, Policy: policyOptions{Dir: r.Call.Dir},
+		Roots: r.Call.Roots, Agent: r.Call.Agent}
+	var code exit
+	if err := t.try(ctx, []string{command}); err != nil && !errors.As(err, &code) {
+		fmt.Fprintf(o.IO.Out, "it could not be run to see: %s\n", visible(err.Error()))
+	}
 }

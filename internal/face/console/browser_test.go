@@ -247,6 +247,7 @@ func TestBrowser(t *testing.T) {
 	t.Run("phone and dark", func(t *testing.T) { phone(t, browser) })
 	t.Run("pages", func(t *testing.T) { pages(t, browser) })
 	t.Run("from a chat", func(t *testing.T) { fromChat(t, browser) })
+	t.Run("changes", func(t *testing.T) { browseChanges(t, browser) })
 }
 
 // fifty: of 500 requests that wait, few rows are in the page, an event brings little, and fifty are answered by

@@ -13,6 +13,7 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -39,10 +40,10 @@ func New(v *server.Service) *http.ServeMux {
 	c := &console{v: v, pages: map[string]*template.Template{}, world: &obstat.Snapshot{},
 		made: map[string]inboxRow{}}
 	for _, name := range []string{"inbox", "request", "history", "record", "policies", "inforce", "charts", "grants",
-		"agents", "message"} {
-		shared := []string{"pages/frame.html", "pages/walks.html", "pages/" + name + ".html"}
-		if name == "request" {
-			shared = []string{"pages/frame.html", "pages/pane.html", "pages/request.html"}
+		"agents", "message", "changes", "change", "undo", "tried"} {
+		shared := []string{"pages/frame.html", "pages/walks.html", "pages/changed.html", "pages/" + name + ".html"}
+		if name == "request" || name == "tried" {
+			shared[1] = "pages/pane.html"
 		}
 		c.pages[name] = template.Must(template.New(name).Funcs(funcs()).ParseFS(files, shared...))
 	}
@@ -85,6 +86,11 @@ func (c *console) routes() *http.ServeMux {
 		"POST /grants/{id}/revoke":          c.revoke,
 		"GET /agents":                       c.agents,
 		"POST /logins/{id}/end":             c.endLogin,
+		"GET /changes":                      c.changes,
+		"GET /changes/{id}":                 c.oneChange,
+		"GET /changes/undo":                 c.reviewUndo,
+		"POST /changes/undo":                c.undo,
+		"POST /requests/{id}/try":           c.runToSee,
 		"/": func(_ http.ResponseWriter, r *http.Request) error {
 			return &client.Problem{Type: "not-found", Title: "There is no such page", Status: http.StatusNotFound,
 				Detail: r.URL.Path}
@@ -106,14 +112,15 @@ type frame struct {
 	Waiting     int // requests
 	Said        string
 	Problem     string
+	Local       bool // the agents' files are on this machine
 }
 
 // A page's link in the frame.
 type link struct{ Name, Path, Title, Icon string }
 
 // Pages are the links to the pages.
-func (frame) Pages() []link {
-	return []link{
+func (f frame) Pages() []link {
+	list := []link{
 		{"inbox", "/", "Inbox", "M4 13l3-8h10l3 8v6H4zM4 13h5l1.5 2.5h3L15 13h5"},
 		{"history", "/history", "History", "M12 7v5l3.5 2M21 12a9 9 0 1 1-3-6.7M21 3v4h-4"},
 		{"policies", "/policies", "Policy", "M12 3l7 3v5c0 5-3 8-7 10-4-2-7-5-7-10V6z"},
@@ -121,6 +128,10 @@ func (frame) Pages() []link {
 		{"grants", "/grants", "Grants", "M14 11a4 4 0 1 0-4-4c0 .6.1 1.1.3 1.6L4 15v4h4v-2h2v-2h2l1.4-1.4"},
 		{"agents", "/agents", "Agents", "M8 9h8a2 2 0 0 1 2 2v6a2 2 0 0 1-2 2H8a2 2 0 0 1-2-2v-6a2 2 0 0 1 2-2zM12 5v4M10 13v1M14 13v1"},
 	}
+	if f.Local && f.Admin() {
+		list = slices.Insert(list, 2, link{"changes", "/changes", "Changes", "M9 14L4 9l5-5M4 9h10a6 6 0 0 1 0 12h-3"})
+	}
+	return list
 }
 
 // Admin tells whether the person looks after policies.
@@ -128,7 +139,8 @@ func (f frame) Admin() bool { return f.Me.Is(server.RoleAdmin) }
 
 // frame returns a page's frame. The address names the sentence that the last form left.
 func (c *console) frame(r *http.Request, page, title string) (frame, error) {
-	f := frame{Page: page, Title: title, Me: server.PersonOf(r.Context()), Waiting: c.v.Waiting()}
+	f := frame{Page: page, Title: title, Me: server.PersonOf(r.Context()), Waiting: c.v.Waiting(),
+		Local: c.v.HasChanges()}
 	f.Said = said[r.URL.Query().Get("said")]
 	return f, nil
 }
@@ -138,6 +150,7 @@ func (c *console) frame(r *http.Request, page, title string) (frame, error) {
 var said = map[string]string{
 	"answered":  "Your answer was taken.",
 	"revoked":   "The grant was taken back.",
+	"putback":   "The files are as they were before. This is what that changed.",
 	"ended":     "The login was ended.",
 	"kept":      "The version was kept. It is not in force yet.",
 	"activated": "The version is in force, on all replicas within two seconds.",

@@ -162,6 +162,7 @@ type pane struct {
 	Hidden          []string
 	Forever         []string
 	Try             string
+	MayTry          bool // here, by a button
 	Wants           []wanted
 	Offers          []shownOffer
 	MayNot          string // why the person cannot answer
@@ -230,8 +231,8 @@ func (c *console) paneOf(ctx context.Context, r *approval.Request, p *server.Per
 	for _, h := range explain.HiddenOf(a) {
 		k.Hidden = append(k.Hidden, h.Why)
 	}
-	if k.Forever = explain.Forever(a); c.v.Local() && r.Rule == "" {
-		k.Try = explain.ToTry(&r.Call, a)
+	if k.Forever = explain.Forever(a); c.unseen(r, a) != "" {
+		k.Try, k.MayTry = explain.ToTry(&r.Call, a), c.v.MayTry(p)
 	}
 	_, err = explain.WithText(&r.Call, text)
 	k.Editable = err == nil && lines(text) == text && len(text) < maxPaneText // a field would hide invisible characters

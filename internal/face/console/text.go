@@ -142,8 +142,13 @@ func lines(s string) string {
 type diffLine struct{ Class, Text string }
 
 // diffOf returns the change that an edit makes to a file; now returns the file's text.
-func diffOf(c *obstat.Call, now func(dir, name string) string) (out []diffLine) {
-	for _, l := range display.Edit(c, now) {
+func diffOf(c *obstat.Call, now func(dir, name string) string) []diffLine {
+	return diffLines(display.Edit(c, now))
+}
+
+// diffLines makes the lines of a difference fit to be shown.
+func diffLines(list []string) (out []diffLine) {
+	for _, l := range list {
 		parts := strings.Split(l, "\t") // an indented line is not to begin with \t\t
 		for i := range parts {
 			parts[i] = display.Visible(parts[i])

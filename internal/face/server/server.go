@@ -21,6 +21,7 @@ import (
 	"github.com/obstat/obstat/internal/face/inprocess"
 	"github.com/obstat/obstat/internal/face/mcp"
 	"github.com/obstat/obstat/internal/face/tell"
+	"github.com/obstat/obstat/internal/keep/changes"
 	"github.com/obstat/obstat/internal/keep/docs"
 	"github.com/obstat/obstat/internal/keep/tally"
 	"github.com/obstat/obstat/ledger"
@@ -88,6 +89,11 @@ type Options struct {
 	Traces string
 	// Log gets errors; nil drops them.
 	Log *slog.Logger
+	// Changes opens what calls on this machine changed, for administrators to look at and take back; nil, and a nil
+	// World: the files are elsewhere.
+	Changes func() (*changes.Store, error)
+	// Try runs a call of an agent on this machine to see what it changes; nil: it is not run here.
+	Try func(ctx context.Context, c *obstat.Call) (*Tried, error)
 }
 
 // A Server is a gate with an HTTP face. It is safe for concurrent use.

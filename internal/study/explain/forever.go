@@ -6,6 +6,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/shell"
 )
 
 // Forever says in words which effects of a call can never be taken back: `git push`, a request, a database, another
@@ -46,20 +47,22 @@ func forever(e *effect.Effect) string {
 	return ""
 }
 
-// ToTry returns the command by which a person can run a call to see what it changes, before it counts; "" where nothing
-// about it is unknown, or it is no command.
-func ToTry(c *obstat.Call, a *effect.Analysis) string {
-	text := a.Source
-	if text == "" || len(a.Commands) == 0 || len(text) > 200 || strings.ContainsRune(text, '\n') {
-		return ""
-	}
-	unknown := false
+// Unseen returns the command of a call that cannot be looked into, "" of another call: a person can run it to see.
+func Unseen(c *obstat.Call, a *effect.Analysis) string {
 	for i := range a.Commands {
-		unknown = unknown || a.Unknown(i)
+		if a.Unknown(i) && c.Dir != "" {
+			return a.Source
+		}
 	}
-	if !unknown || c.Dir == "" {
+	return ""
+}
+
+// ToTry returns the line by which a person can run a call to see what it changes, before it counts; "" where nothing
+// about it is unknown, or it does not fit on a line.
+func ToTry(c *obstat.Call, a *effect.Analysis) string {
+	text := Unseen(c, a)
+	if text == "" || len(text) > 200 || strings.ContainsRune(text, '\n') {
 		return ""
 	}
-	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-	return "cd " + quote(c.Dir) + " && obstat try -- " + quote(text)
+	return "cd " + shell.Quote(c.Dir) + " && obstat try -- " + shell.Quote(text)
 }
