@@ -119,6 +119,12 @@ type Describer interface {
 	Matched(d *obstat.Decision, t *obstat.Trace) string
 }
 
+// An Attendant is a Dialect with modes in which no person may be asked, such as AgentScope's DONT_ASK. Where
+// Unattended is true, an ask of the floor, of self-protection or of a doubt denies.
+type Attendant interface {
+	Unattended(d *obstat.Decision) bool
+}
+
 // A Narrower is a Dialect whose rules can leave a part out. Narrow returns the file with rule r leaving out the
 // targets of those offers that are about its verb, the rule's new text, and these offers: `delete anything` and
 // `delete ./build` give `delete anything except ./build`. It returns no offers where the rule cannot be changed so.

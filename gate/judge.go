@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/guard/protect"
 	"github.com/obstat/obstat/internal/keep/statedir"
@@ -91,6 +92,7 @@ func (g *Gate) judgeOne(ctx context.Context, c *obstat.Call, world *obstat.Recor
 	if doubt != "" && out.Verdict != obstat.Deny {
 		out.doubted(doubt)
 	}
+	out.unattended()
 	switch {
 	case out.Part != "":
 	case out.Rule == nil:
@@ -108,6 +110,16 @@ func (j *judged) doubted(why string) {
 			Tool: d.Tool, Mode: d.Mode, Input: d.Input}
 	}
 	j.Safety, j.OnlyUnknown, j.Offers, j.Note, j.self = true, false, nil, join(j.Note, why), true
+}
+
+// unattended denies an ask in a mode in which no person may be asked, such as AgentScope's DONT_ASK.
+func (j *judged) unattended() {
+	if j.Verdict != obstat.Ask || j.From == nil {
+		return
+	}
+	if d, ok := j.From.Dialect.(dialect.Attendant); ok && d.Unattended(&j.Decision) {
+		j.Decision = j.Refuse(obstat.By{Kind: obstat.ByGuard, Note: "nobody can be asked in this mode"})
+	}
 }
 
 // elsewhere adds the policies of other projects that the call works in: `cd ../B && make`

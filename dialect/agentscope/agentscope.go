@@ -85,7 +85,7 @@ func (d *Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 	if len(in.Files) != 1 {
 		return nil, obstat.Errors{{Code: obstat.CodeAmbiguous, Msg: "agentscope reads one context file"}}
 	}
-	r := &reader{custom: d.Tools}
+	r := &reader{custom: d.Tools, bare: in.Options[dialect.FloorOption] == "off"}
 	r.read(&in.Files[0])
 	r.unreachable(in)
 	if r.Errs.Fatal() != nil {

@@ -2,6 +2,7 @@ package agentscope
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -15,6 +16,7 @@ import (
 type reader struct {
 	kit.Reader
 	custom map[string]CustomTool // the host's tools
+	bare   bool                  // the floor is off
 
 	mode  string
 	dirs  []string // keys of working_directories
@@ -120,7 +122,20 @@ func (r *reader) rule(v obstat.Verdict, tool string, n *tree.Node) {
 	}
 	if out.Whole() || r.compiles(content, &out) {
 		r.rules[v.String()] = append(r.rules[v.String()], out)
+		r.directly(&out)
 	}
+}
+
+// directly adds the files of the directory itself to a deny or ask rule such as `src/**/*.py`. To the document that is
+// any `.py` below `src/`, to AgentScope's fnmatch one that is a directory further down: `src/x.py` would pass.
+func (r *reader) directly(rule *obstat.Rule) {
+	near := strings.ReplaceAll(rule.Pattern.Text, "/**/", "/")
+	if r.bare || rule.Verdict == obstat.Allow || rule.Pattern.Flavour != pattern.Fnmatch || near == rule.Pattern.Text {
+		return
+	}
+	also := *rule
+	also.Pattern.Text = near
+	r.rules[rule.Verdict.String()] = append(r.rules[rule.Verdict.String()], also)
 }
 
 // compiles reports a pattern that does not compile, and tells whether the rule can

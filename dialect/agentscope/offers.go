@@ -50,12 +50,21 @@ func (d *Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.Worl
 	case "Read", "Write", "Edit", "Glob", "Grep":
 		add(call.Tool, d.suggest(call, world)...)
 		name, _ := f.String("file_path")
-		if dir, _ := f.String("path"); name == "" && call.Tool[0] == 'G' {
-			name = cmp.Or(dir, call.Dir) // of Glob and Grep
+		dir, _ := f.String("path")
+		search := name == "" && call.Tool[0] == 'G' // Glob and Grep
+		if search {
+			name = cmp.Or(dir, call.Dir)
 		}
 		if name != "" {
 			p := resolve(f, name)
 			add(call.Tool, plainPaths(name, p.Abs, p.Real)...)
+		}
+		if search && dir == "" { // it looks below the working directory, which no argument names
+			glob, _ := f.String("pattern")
+			if call.Tool == "Glob" && glob != "" {
+				add("Glob", glob)
+			}
+			add("Read", plainPaths(call.Dir)...)
 		}
 	default:
 		add(call.Tool, d.suggest(call, world)...)
@@ -97,7 +106,7 @@ func narrowCommands(l *dialect.Loaded, f *obstat.Facts, a *effect.Analysis) (out
 		out = append(out, c.Text+":*")
 	}
 	src := strings.TrimSpace(a.Source)
-	begins := func(p string) bool { return strings.HasPrefix(src, strings.TrimSuffix(p, ":*")) }
+	begins := func(p string) bool { return strings.HasPrefix(src+" ", strings.TrimSuffix(p, ":*")+" ") }
 	if !slices.ContainsFunc(out, begins) && strings.Contains(src, " ") && !strings.Contains(src, "\n") {
 		out = append(out, src+":*")
 	}

@@ -40,7 +40,7 @@ func (t *toolset) readOnlyBash(f *obstat.Facts) bool {
 	if t.Bare && !bareReadOnly(a) || redirects(a) {
 		return false
 	}
-	return onlyReads(a, t.Bare) && everyListed(a)
+	return onlyReads(a, t.Bare) && everyListed(a, t.Bare)
 }
 
 // redirects tells whether output goes anywhere else: "Output redirections always make
@@ -95,15 +95,15 @@ func onlyReads(a *effect.Analysis, bare bool) bool {
 	return true
 }
 
-// everyListed tells whether every command is in the list. One inside a substitution may instead
-// be proven to read. The list names commands: a text that
-// only sets variables, `A=1` or `((a=1))`, is not in it.
-func everyListed(a *effect.Analysis) bool {
+// everyListed tells whether every command is in the list. The bare list looks past a substitution that is proven to
+// read; with the floor on, `echo $(whoami)` is read-only where `whoami` is. The list names commands: a text that only
+// sets variables, `A=1` or `((a=1))`, is not in it.
+func everyListed(a *effect.Analysis, bare bool) bool {
 	some := slices.ContainsFunc(a.Constructs, func(c shell.Construct) bool { return c.Kind == shell.Function })
 	for i := range a.Commands {
 		c := &a.Commands[i]
 		some = some || len(c.Words) > 0
-		if len(c.Words) == 0 || inList(c) || c.ReadOnly && (listed("neutral", c.Path) || inSubstitution(a, c.Span)) {
+		if len(c.Words) == 0 || inList(c) || c.ReadOnly && (listed("neutral", c.Path) || bare && inSubstitution(a, c.Span)) {
 			continue
 		}
 		return false

@@ -3,6 +3,7 @@ package agentscope_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/obstat/obstat"
@@ -100,6 +101,50 @@ func TestFailedSave(t *testing.T) {
 		}
 		if got := s.Check(t.Context(), "2", bash("npm install b")); got.State != agentscope.Asking {
 			t.Errorf("%s: the rule that was not saved is in force: %s", text, got.State)
+		}
+	}
+}
+
+// TestSpacedConfirmation: a confirmation whose JSON is spaced and ordered otherwise answers the same call; another value,
+// another key and another tool do not, and the call goes on waiting. A second confirmation of one call is refused.
+func TestSpacedConfirmation(t *testing.T) {
+	s := floored(t, `{"mode":"default"}`, nil)
+	call := &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"make","timeout":5}`)}
+	if r := s.Check(t.Context(), "1", call); r.State != agentscope.Asking {
+		t.Fatalf("%+v", r)
+	}
+	for _, tt := range []struct {
+		tool, input string
+		want        agentscope.State
+		err         bool
+	}{
+		{"Bash", `{"command":"make -k","timeout":5}`, agentscope.Denied, true},
+		{"Bash", `{"command":"make","timeout":5,"x":1}`, agentscope.Denied, true},
+		{"Bash", `{"command":"make","timeout":5.0}`, agentscope.Denied, true},
+		{"Bash", `{"command":"make","timeout":5`, agentscope.Denied, true},
+		{"Shell", `{"command":"make","timeout":5}`, agentscope.Denied, true},
+		{"Bash", "{ \"timeout\" : 5,\n \"command\" : \"m\\u0061ke\" }", agentscope.Allowed, false},
+		{"Bash", `{"command":"make","timeout":5}`, agentscope.Denied, true},
+	} {
+		st, err := s.Confirm(t.Context(), &agentscope.Confirmation{ID: "1", Tool: tt.tool, Input: []byte(tt.input), Confirmed: true})
+		if st != tt.want || (err != nil) != tt.err {
+			t.Errorf("%s %s: %s, %v", tt.tool, tt.input, st, err)
+		}
+	}
+}
+
+// TestNobodyAsked: in dont_ask nothing asks, and in explore only an ask rule does, though the call would change a policy.
+func TestNobodyAsked(t *testing.T) {
+	const rule = `{"Write":[{"tool_name":"Write","rule_content":null,"behavior":"%s","source":"s"}]}`
+	write := &obstat.Call{Tool: "Write", Input: []byte(`{"file_path":"/home/user/.config/obstat/obstat.yaml"}`)}
+	for context, want := range map[string]agentscope.State{
+		`{"mode":"dont_ask","allow_rules":` + fmt.Sprintf(rule, "allow") + `}`: agentscope.Denied,
+		`{"mode":"bypass"}`:  agentscope.Asking,
+		`{"mode":"explore"}`: agentscope.Denied,
+		`{"mode":"explore","ask_rules":` + fmt.Sprintf(rule, "ask") + `}`: agentscope.Asking,
+	} {
+		if r := floored(t, context, nil).Check(t.Context(), "1", write); r.State != want {
+			t.Errorf("%s: %s, %s", context, r.State, r.Decision.Reason())
 		}
 	}
 }

@@ -9,6 +9,7 @@
 package agentscope
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/agentscope"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/textedit"
 	"github.com/obstat/obstat/policy"
 )
@@ -128,7 +130,7 @@ func (s *Session) Confirm(ctx context.Context, c *Confirmation) (State, error) {
 	if !ok {
 		return Denied, fmt.Errorf("%q: %w", c.ID, ErrNotParked)
 	}
-	if seen := (&obstat.Call{Tool: c.Tool, Input: c.Input}); seen.Digest() != r.Call.Digest() {
+	if c.Tool != r.Call.Tool || !sameInput(c.Input, r.Call.Input) {
 		return Denied, fmt.Errorf("%q was confirmed as another call than the one that asked; ask again", c.ID)
 	}
 	a := approval.Answer{By: c.By, Allow: c.Confirmed}
@@ -159,6 +161,14 @@ func (s *Session) Confirm(ctx context.Context, c *Confirmation) (State, error) {
 		return Denied, fmt.Errorf("denied meanwhile: %s", d.Reason())
 	}
 	return Denied, nil
+}
+
+// sameInput tells whether two inputs are equal but for the spaces and the order of their keys: a confirmation comes
+// back as its sender's JSON writer has it. The input that was asked about runs.
+func sameInput(a, b []byte) bool {
+	one, err := jsonx.Canonical(a)
+	other, otherErr := jsonx.Canonical(b)
+	return bytes.Equal(a, b) || err == nil && otherErr == nil && bytes.Equal(one, other)
 }
 
 // take puts accepted rules into an answer: those that were suggested as offers,

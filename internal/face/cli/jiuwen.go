@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +17,7 @@ import (
 	jiuwendialect "github.com/obstat/obstat/dialect/jiuwen"
 	"github.com/obstat/obstat/host/jiuwen"
 	"github.com/obstat/obstat/internal/keep/sqlite"
+	"github.com/obstat/obstat/pattern"
 )
 
 // jiuwenOptions say which config.yaml of JiuwenSwarm a command changes.
@@ -113,19 +116,58 @@ func (o *jiuwenOptions) idle(name, id string) obstat.Errors {
 // overruled warns of a rule that does not decide a call that it is about, `ls x` for
 // `ls *`, and names the rule that does.
 func (o *jiuwenOptions) overruled(l *dialect.Loaded, r *obstat.Rule) obstat.Errors {
-	_, pattern, _ := strings.Cut(strings.TrimSuffix(r.Source, ")"), "(")
-	text := strings.NewReplacer("*", "x", "?", "x").Replace(pattern)
-	input, err := json.Marshal(map[string]string{"command": text, "path": text})
-	if err != nil || strings.HasPrefix(strings.ToLower(pattern), "re:") {
-		return nil
+	for _, text := range aboutTexts(l, r) {
+		input, err := json.Marshal(map[string]string{"command": text, "path": text})
+		if err != nil {
+			continue
+		}
+		d := l.Policy.Decide(&obstat.Call{Tool: r.Tool.Text, Input: input}, o.World)
+		if d.Verdict == r.Verdict {
+			continue
+		}
+		return obstat.Errors{{Code: obstat.CodeNoEffect, Warning: true, Pos: r.Pos,
+			Hint: "change or delete that one, or ask `obstat explain`",
+			Msg:  fmt.Sprintf("with this rule %s of %q is %s all the same: %s", r.Tool.Text, text, d.Verdict, d.Reason())}}
 	}
-	d := l.Policy.Decide(&obstat.Call{Tool: r.Tool.Text, Input: input}, o.World)
-	if d.Verdict == r.Verdict {
-		return nil
+	return nil
+}
+
+// aboutTexts returns texts that a rule is about: for `ls *` the text `ls x`, and a text for each of the user's
+// other rules that both match: `sudo apt` for `re:^sudo apt` beside `re:^sudo .*`.
+func aboutTexts(l *dialect.Loaded, r *obstat.Rule) (out []string) {
+	text, ok := strings.CutPrefix(strings.TrimSuffix(r.Source, ")"), r.ID+" "+r.Tool.Text+"(")
+	if ok && !strings.HasPrefix(strings.ToLower(text), "re:") {
+		out = append(out, strings.NewReplacer("*", "x", "?", "x").Replace(text))
 	}
-	return obstat.Errors{{Code: obstat.CodeNoEffect, Warning: true, Pos: r.Pos,
-		Hint: "change or delete that one, or ask `obstat explain`",
-		Msg:  fmt.Sprintf("with this rule %s of %q is %s all the same: %s", r.Tool.Text, text, d.Verdict, d.Reason())}}
+	own, err := pattern.Compile(r.Pattern.Flavour, r.Pattern.Text)
+	if err != nil {
+		return out
+	}
+	for _, list := range slices.Sorted(maps.Keys(l.Program.Rules)) {
+		for _, other := range l.Program.Rules[list] {
+			alike := other.Tool == r.Tool && other.Field == r.Field && strings.HasPrefix(other.ID, "rules[")
+			p, err := pattern.Compile(other.Pattern.Flavour, other.Pattern.Text)
+			if alike && other.Verdict != r.Verdict && err == nil {
+				out = append(out, inBoth(own, p)...)
+			}
+		}
+	}
+	return out
+}
+
+// inBoth returns texts that both patterns match, `sudo x` rather than `sudo `, which is no command.
+func inBoth(a, b *pattern.Pattern) (out []string) {
+	ask := &pattern.Sampling{Patterns: []*pattern.Pattern{b}, Within: []*pattern.Pattern{a}, Of: []bool{true}}
+	samples, _ := ask.Samples()
+	for _, s := range samples {
+		one, _ := a.Match(s.Text + "x")
+		other, _ := b.Match(s.Text + "x")
+		if one && other {
+			s.Text += "x"
+		}
+		out = append(out, s.Text)
+	}
+	return out
 }
 
 // addDirJSON is the output of obstat add-dir --json.
@@ -158,6 +200,10 @@ func (o *jiuwenOptions) addDir(_ context.Context, args []string) error {
 	text := "trusted: " + t.Dir
 	if !t.Overrides {
 		text += " (external_directory only: the tiered policy is not in force)"
+	}
+	if !o.World.IsDir(t.Dir) {
+		o.problems(o.IO.Err, obstat.Errors{{Code: obstat.CodeNoEffect, Warning: true,
+			Msg: fmt.Sprintf("there is no directory %s: the rule waits for one", t.Dir)}}, false)
 	}
 	return o.show(addDirJSON{1, t}, func(s *screen) { s.printf("%s\n", visible(text)) })
 }

@@ -43,12 +43,6 @@ type speaker interface {
 	Words(l *dialect.Loaded, d *obstat.Decision) any
 }
 
-// An unattended dialect has decisions about which no person may be asked, by its mode: an ask of the
-// floor or of self-protection denies there.
-type unattended interface {
-	Unattended(d *obstat.Decision) bool
-}
-
 // Trials decides calls by policies that come with them, and keeps the last of these compiled. Its zero
 // value is ready; it is safe for concurrent use.
 type Trials struct {
@@ -112,9 +106,6 @@ func (t *Trials) Try(ctx context.Context, of *Trial, world obstat.World) (*Verdi
 		world = obstat.OS{}
 	}
 	d.Offers = p.loaded.Offers(&of.Call, world, &d)
-	if u, ok := p.loaded.Dialect.(unattended); ok && d.Verdict == obstat.Ask && u.Unattended(&d) {
-		d = d.Refuse(obstat.By{Kind: obstat.ByGuard, Note: "nobody can be asked in this mode"})
-	}
 	out := &Verdict{Decision: explain.NewDecision(&d)}
 	if s, ok := p.loaded.Dialect.(speaker); ok {
 		out.Words = s.Words(p.loaded, &d)
