@@ -182,6 +182,7 @@ func (p *page) picture(name string, width, height int64) {
 // TestPlayground: in Chromium, cut off from the network once the page is there, the playground's answers are
 // those of obstat explain; its page shows them, and a link that was made to do harm does none.
 func TestPlayground(t *testing.T) {
+	t.Parallel()
 	questions, want := playQuestions(t, *playCases)
 	net := &wire{}
 	p := openPage(t, playground(t, net))

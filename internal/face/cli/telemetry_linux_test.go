@@ -40,6 +40,7 @@ var tried = map[string][]string{
 // TestNoTelemetry watches every command of obstat: but for those that connect on purpose, none opens
 // a connection, whatever a call that it judges would connect to.
 func TestNoTelemetry(t *testing.T) {
+	t.Parallel()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		t.Skip("there is no strace to watch connections with; make setup installs it")

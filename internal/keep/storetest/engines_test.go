@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/obstat/obstat/internal/keep/memory"
@@ -10,6 +11,7 @@ import (
 )
 
 func TestMemory(t *testing.T) {
+	t.Parallel()
 	Run(t, func(*testing.T) Store { return new(memory.Store) }, nil)
 }
 
@@ -22,16 +24,18 @@ func openSQLite(t *testing.T, path string) *sqlite.Store {
 }
 
 func TestSQLite(t *testing.T) {
-	paths := map[Store]string{}
+	t.Parallel()
+	var paths sync.Map
 	Run(t, func(t *testing.T) Store {
 		path := filepath.Join(t.TempDir(), "dir with ?#%", "obstat.db")
 		s := openSQLite(t, path)
-		paths[s] = path
+		paths.Store(s, path)
 		return s
 	}, func(t *testing.T, s Store) Store {
 		must(t, s.(*sqlite.Store).Close())
-		again := openSQLite(t, paths[s])
-		paths[again] = paths[s]
+		path, _ := paths.Load(s)
+		again := openSQLite(t, path.(string))
+		paths.Store(again, path)
 		return again
 	})
 }

@@ -32,6 +32,7 @@ func records(t *testing.T, s ledger.Store, q ledger.Query) (n int) {
 // TestSQLiteMigrates: a database of schema 3, the first that was released, is brought to this version, also after a
 // migration that was interrupted; its records are counted.
 func TestSQLiteMigrates(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "obstat.db")
 	s := openSQLite(t, path)
 	now := time.Now().UTC()
@@ -79,6 +80,7 @@ func TestSQLiteMigrates(t *testing.T) {
 // TestPostgresMigrates: a database of schema 1 is brought to this version, also after a migration that was interrupted,
 // while a replica of the version before goes on writing; times from the future steer nothing.
 func TestPostgresMigrates(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t).Database()
 	db, err := pgx.Connect(ctx(), url)
 	must(t, err)
@@ -128,6 +130,7 @@ func TestPostgresMigrates(t *testing.T) {
 
 // TestPlans: every filter of the history is answered from an index.
 func TestPlans(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t).Database()
 	s := openPostgres(t, url, 0)
 	for range 40 {
@@ -164,6 +167,7 @@ func TestPlans(t *testing.T) {
 
 // TestSQLitePlans: the same of SQLite.
 func TestSQLitePlans(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "obstat.db")
 	s := openSQLite(t, path)
 	fill(t, s, 9)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,17 +31,19 @@ func openPostgres(t *testing.T, url string, anchor time.Duration) *postgres.Stor
 
 // TestPostgres runs the suite, and lets processes race, on one server.
 func TestPostgres(t *testing.T) {
+	t.Parallel()
 	srv := pgtest.Start(t)
-	urls := map[Store]string{}
+	var urls sync.Map
 	Run(t, func(t *testing.T) Store {
 		url := srv.Database()
 		s := openPostgres(t, url, 0)
-		urls[s] = url
+		urls.Store(s, url)
 		return s
 	}, func(t *testing.T, s Store) Store {
 		must(t, s.(*postgres.Store).Close())
-		again := openPostgres(t, urls[s], 0)
-		urls[again] = urls[s]
+		url, _ := urls.Load(s)
+		again := openPostgres(t, url.(string), 0)
+		urls.Store(again, url)
 		return again
 	})
 }
@@ -57,6 +60,7 @@ func TestPostgresProcesses(t *testing.T) {
 // TestReplicas: each replica writes a chain of its own; one that was shortened,
 // changed or taken away is told by the others'.
 func TestReplicas(t *testing.T) {
+	t.Parallel()
 	srv := pgtest.Start(t)
 	for name, change := range map[string]string{
 		"":                    "SELECT 1",
@@ -66,30 +70,33 @@ func TestReplicas(t *testing.T) {
 		"changed":             "UPDATE obstat_records SET line = convert_to(replace(convert_from(line, 'UTF8'), '\"ask\"', '\"allow\"'), 'UTF8') WHERE chain = $1",
 		"without a beginning": "DELETE FROM obstat_records WHERE chain = $1 AND seq = 1",
 	} {
-		url := srv.Database()
-		a, b := openPostgres(t, url, 50*time.Millisecond), openPostgres(t, url, 50*time.Millisecond)
-		fill(t, a, 6)
-		fill(t, b, 3)
-		db, err := pgx.Connect(ctx(), url)
-		must(t, err)
-		chain := ""
-		must(t, db.QueryRow(ctx(), "SELECT chain FROM obstat_records WHERE kind = 'decision'::bytea GROUP BY chain ORDER BY count(*) DESC LIMIT 1").Scan(&chain))
-		anchored(t, b, chain, 6)
-		must(t, a.Close()) // it anchors nothing more
-		if _, err := b.Verify(ctx(), ledger.Hash{}); err != nil {
-			t.Fatal(err)
-		}
-		_, err = db.Exec(ctx(), strings.ReplaceAll(change, "$1", "'"+chain+"'"))
-		must(t, err)
-		must(t, db.Close(ctx()))
-		_, err = b.Verify(ctx(), ledger.Hash{})
-		if (err != nil) != (name != "") {
-			t.Errorf("%q: %v", name, err)
-		}
-		if err != nil && !strings.Contains(err.Error(), "the chain of replica") {
-			t.Errorf("%s: %v", name, err)
-		}
-		must(t, b.Close())
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := srv.Database()
+			a, b := openPostgres(t, url, 50*time.Millisecond), openPostgres(t, url, 50*time.Millisecond)
+			fill(t, a, 6)
+			fill(t, b, 3)
+			db, err := pgx.Connect(ctx(), url)
+			must(t, err)
+			chain := ""
+			must(t, db.QueryRow(ctx(), "SELECT chain FROM obstat_records WHERE kind = 'decision'::bytea GROUP BY chain ORDER BY count(*) DESC LIMIT 1").Scan(&chain))
+			anchored(t, b, chain, 6)
+			must(t, a.Close()) // it anchors nothing more
+			if _, err := b.Verify(ctx(), ledger.Hash{}); err != nil {
+				t.Fatal(err)
+			}
+			_, err = db.Exec(ctx(), strings.ReplaceAll(change, "$1", "'"+chain+"'"))
+			must(t, err)
+			must(t, db.Close(ctx()))
+			_, err = b.Verify(ctx(), ledger.Hash{})
+			if (err != nil) != (name != "") {
+				t.Errorf("%q: %v", name, err)
+			}
+			if err != nil && !strings.Contains(err.Error(), "the chain of replica") {
+				t.Errorf("%s: %v", name, err)
+			}
+			must(t, b.Close())
+		})
 	}
 }
 
@@ -111,6 +118,7 @@ func anchored(t *testing.T, s Store, chain string, records uint64) {
 // TestPostgresRestarts: while the database is away nothing is said to be written
 // that is not, and afterwards all goes on by itself.
 func TestPostgresRestarts(t *testing.T) {
+	t.Parallel()
 	srv := pgtest.Start(t)
 	s := openPostgres(t, srv.Database(), 0)
 	fill(t, s, 3)
@@ -134,6 +142,7 @@ func TestPostgresRestarts(t *testing.T) {
 // TestPostgresTogether: a request and its record come in one commit, many callers
 // share it, and a request that is there is told by each.
 func TestPostgresTogether(t *testing.T) {
+	t.Parallel()
 	s := openPostgres(t, pgtest.Start(t).Database(), 0)
 	const callers = 40
 	errs := make(chan error, 2*callers)
@@ -167,6 +176,7 @@ func TestPostgresTogether(t *testing.T) {
 // TestPostgresFeed: another replica hears at once of what is put and answered; a change that
 // is committed long after others that were made later comes as well, and none comes twice.
 func TestPostgresFeed(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t).Database()
 	here, there := openPostgres(t, url, 0), openPostgres(t, url, 0)
 	quick, slow := approval.NewFeed(there, time.Hour), approval.NewFeed(here, 200*time.Millisecond)
@@ -229,6 +239,7 @@ func TestPostgresFeed(t *testing.T) {
 // TestPostgresReader: chains know each other soon after they have begun, so that an export of them
 // verifies, and who verifies finds a head in any of them, and begins none.
 func TestPostgresReader(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t).Database()
 	a, b, reader := openPostgres(t, url, time.Hour), openPostgres(t, url, time.Hour), openPostgres(t, url, time.Hour)
 	fill(t, a, 3)

@@ -36,12 +36,16 @@ func Run(t *testing.T, open func(t *testing.T) Store, reopen func(t *testing.T, 
 		"counts": testCounts, "frequent calls": testFrequent, "times of others": testTaken, "one number": testSeq,
 		"long names": testLongNames,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // they wait for disks, locks and each other
+			test(t, open(t))
+		})
 	}
 	if reopen == nil {
 		return
 	}
 	t.Run("restart", func(t *testing.T) {
+		t.Parallel()
 		s := open(t)
 		fill(t, s, 3)
 		must(t, s.PutRequest(ctx(), request("r1")))
