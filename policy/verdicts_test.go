@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"bytes"
+	"compress/flate"
 	"errors"
 	"fmt"
 	"strings"
@@ -169,5 +171,112 @@ func TestModes(t *testing.T) {
 		if c.Mode != tt.want {
 			t.Errorf("%s: put in mode %q, want %q", tt.name, c.Mode, tt.want)
 		}
+	}
+}
+
+// TestAnswersTogether: of several answers the marks are joined, the words `over` are those that all have, and an ask is
+// for an unknown part alone, or for some of many files, if each ask is.
+func TestAnswersTogether(t *testing.T) {
+	ask := func(unknown, partly bool, marks ...string) obstat.Decision {
+		return obstat.Decision{Verdict: obstat.Ask, OnlyUnknown: unknown, Partly: partly, Marks: marks}
+	}
+	allow := func(over obstat.Over, marks ...string) obstat.Decision {
+		return obstat.Decision{Verdict: obstat.Allow, Over: over, Marks: marks, By: obstat.By{Kind: obstat.ByRule}}
+	}
+	for _, tt := range []struct {
+		name            string
+		answers         []obstat.Decision
+		broken          bool
+		marks           string
+		unknown, partly bool
+		over            obstat.Over
+	}{
+		{name: "marks of all", answers: []obstat.Decision{allow(0, "a"), allow(0, "a", "b"), ask(false, false, "c")}, marks: "a b c"},
+		{name: "each ask is for an unknown part", answers: []obstat.Decision{ask(true, false), ask(true, true), allow(0)}, unknown: true, partly: true},
+		{name: "no ask is for some of many files", answers: []obstat.Decision{ask(true, false), allow(0)}, unknown: true},
+		{name: "one ask is for more", answers: []obstat.Decision{ask(true, true), ask(false, false)}},
+		{name: "the first ask is for more", answers: []obstat.Decision{ask(false, true), ask(true, true)}},
+		{name: "a broken file", answers: []obstat.Decision{ask(true, true)}, broken: true},
+		{name: "words of both", answers: []obstat.Decision{allow(obstat.OverAutoMode), allow(obstat.OverAutoMode)}, over: obstat.OverAutoMode},
+		{name: "words of one", answers: []obstat.Decision{allow(obstat.OverAutoMode), allow(0)}},
+		{name: "words of an allow beside an ask", answers: []obstat.Decision{allow(obstat.OverAutoMode), ask(true, false)}, unknown: true},
+	} {
+		f, of := &InForce{Pins: "on"}, map[*Policy]obstat.Decision{}
+		for _, d := range tt.answers {
+			p := answering(t, Own, obstat.Allow, obstat.Allow)
+			f.Policies, of[p] = append(f.Policies, p), d
+		}
+		if tt.broken {
+			f.Broken = []Broken{{Err: errors.New("x"), Bound: true}}
+		}
+		got := f.decide(&obstat.Call{Tool: "Bash", Dir: "/p"}, func(p *Policy, _ *obstat.Call) (obstat.Decision, *obstat.Trace) { return of[p], nil })
+		if marks := strings.Join(got.Marks, " "); marks != tt.marks || got.OnlyUnknown != tt.unknown || got.Partly != tt.partly || got.Over != tt.over {
+			t.Errorf("%s: marks %q, only unknown %t, partly %t, over %v", tt.name, marks, got.OnlyUnknown, got.Partly, got.Over)
+		}
+	}
+}
+
+// TestNoPolicyNote: the built-in policy says that no policy was found where it asks by its default or the floor, and
+// nowhere else.
+func TestNoPolicyNote(t *testing.T) {
+	rule := new(obstat.Rule)
+	for _, tt := range []struct {
+		name string
+		d    obstat.Decision
+		want bool
+	}{
+		{"default", obstat.Decision{Verdict: obstat.Ask, By: obstat.By{Kind: obstat.ByDefault}}, true},
+		{"floor", obstat.Decision{Verdict: obstat.Ask, By: obstat.By{Kind: obstat.ByFloor}}, true},
+		{"guard", obstat.Decision{Verdict: obstat.Ask, By: obstat.By{Kind: obstat.ByGuard}}, false},
+		{"rule", obstat.Decision{Verdict: obstat.Ask, Rule: rule, By: obstat.By{Kind: obstat.ByDefault}}, false},
+		{"deny", obstat.Decision{Verdict: obstat.Deny, By: obstat.By{Kind: obstat.ByFloor}}, false},
+		{"allow", obstat.Decision{Verdict: obstat.Allow, By: obstat.By{Kind: obstat.ByDefault}}, false},
+	} {
+		if r := (&Ruling{Decision: tt.d}); r.unruled() != tt.want {
+			t.Errorf("%s: unruled %t", tt.name, !tt.want)
+		}
+	}
+}
+
+// TestMainPolicy: the policy to show is the first of the project's own on disk, else the first.
+func TestMainPolicy(t *testing.T) {
+	user, accepted, disk := answering(t, User, obstat.Deny, obstat.Deny), answering(t, Own, obstat.Ask, obstat.Ask), answering(t, Own, obstat.Allow, obstat.Allow)
+	user.OnDisk, accepted.OnDisk = true, false
+	for _, tt := range []struct {
+		list []*Policy
+		want *Policy
+	}{
+		{nil, nil}, {[]*Policy{user}, user}, {[]*Policy{user, accepted}, user}, {[]*Policy{user, accepted, disk}, disk}, {[]*Policy{disk, user}, disk},
+	} {
+		if got := (&InForce{Policies: tt.list}).Main(); got != tt.want {
+			t.Errorf("of %d policies another is shown: %+v", len(tt.list), got)
+		}
+	}
+}
+
+// TestUnpack: an accepted Program that is damaged, or unfolds to more than its bound, is an error.
+func TestUnpack(t *testing.T) {
+	packed, err := deflate([]byte(`{"a":"b"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := unpack(packed); err != nil || string(text) != `{"a":"b"}` {
+		t.Errorf("%s %v", text, err)
+	}
+	if _, err := unpack(packed[:len(packed)/2]); err == nil {
+		t.Error("half a Program is read")
+	}
+	var bomb bytes.Buffer
+	w, _ := flate.NewWriter(&bomb, flate.BestSpeed)
+	for range maxUnpacked>>20 + 1 {
+		if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unpack(bomb.Bytes()); err == nil {
+		t.Errorf("%d bytes unfold to more than %d", bomb.Len(), maxUnpacked)
 	}
 }
