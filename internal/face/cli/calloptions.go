@@ -82,11 +82,14 @@ func (o *callOptions) fields() map[string]string {
 	return out
 }
 
-// args takes the positional arguments: TOOL and INPUT-JSON.
+// args takes the positional arguments: TOOL and INPUT-JSON, or a command of more than one word.
 func (o *callOptions) args(args []string) error {
 	if len(args) == 0 {
-		if len(o.fields()) > 0 {
-			return usagef("--command, --path and --url need a TOOL")
+		switch fields := o.fields(); {
+		case len(fields) == 1 && o.Command != "":
+			o.Tool = "Bash"
+		case len(fields) > 0:
+			return usagef("--path and --url need a TOOL")
 		}
 		return nil
 	}
@@ -100,9 +103,8 @@ func (o *callOptions) args(args []string) error {
 	switch {
 	case o.Tool == "":
 		return usagef("TOOL is empty")
-	case len(args) == 1 && len(o.fields()) == 0 && strings.ContainsAny(o.Tool, " \t\n"):
-		return usagef("%q is a command, not a TOOL; write Bash --command %s, or a tool of that name with the input {}",
-			o.Tool, shell.Quote(o.Tool))
+	case len(args) == 1 && len(o.fields()) == 0 && strings.ContainsAny(o.Tool, " \t\n"): // no tool is called `git push`
+		o.Tool, o.Command = "Bash", o.Tool
 	}
 	return nil
 }

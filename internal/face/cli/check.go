@@ -60,7 +60,7 @@ func (o *checkOptions) run(_ context.Context, args []string) error {
 	if err := o.Call.args(args); err != nil {
 		return err
 	}
-	if len(args) == 0 && o.IO.InTTY {
+	if o.Call.Tool == "" && o.IO.InTTY {
 		return usagef("name a TOOL, or give calls as JSON lines on standard input")
 	}
 	p, err := o.load(&o.Policy)
@@ -73,7 +73,7 @@ func (o *checkOptions) run(_ context.Context, args []string) error {
 	}
 	o.announce(p)
 	o.warnOnce(p)
-	if len(args) == 0 {
+	if o.Call.Tool == "" {
 		return o.stream(p)
 	}
 	call, err := o.Call.call(p, o.World)
