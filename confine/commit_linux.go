@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -230,7 +231,7 @@ var errStopped = errors.New("confine: stopped in the middle of a commit")
 
 // apply does the steps of a journal and returns those that could not be done.
 func (l *layers) apply(j *journal, stopAfter int) ([]Change, error) {
-	root, err := unix.Open(j.Root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	root, err := openReal(j.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -261,10 +262,7 @@ func (e *conflictError) Error() string { return e.why }
 // applyStep works in the directory of the step's path, reached without following links: the
 // workspace may have got one since.
 func (l *layers) applyStep(root int, s step) error {
-	dir := filepath.Dir(s.Path)
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC}
-	how.Resolve = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH
-	parent, err := unix.Openat2(root, dir, &how)
+	parent, err := openBelow(root, filepath.Dir(s.Path))
 	if errors.Is(err, unix.ENOENT) && s.Do == "delete" {
 		return nil
 	} else if err != nil {
@@ -291,6 +289,46 @@ func (l *layers) applyStep(root int, s step) error {
 		return timesStep(parent, name, s)
 	}
 	return errors.New("unknown step " + s.Do)
+}
+
+// openBelow opens a directory below another one, without following links.
+func openBelow(root int, rel string) (int, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC}
+	how.Resolve = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH
+	return unix.Openat2(root, rel, &how)
+}
+
+// openReal opens a directory by its path, in which there are no links.
+func openReal(dir string) (int, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	return unix.Openat2(unix.AT_FDCWD, dir, &how)
+}
+
+// TakeOut moves a name below root to another place or, on another file system, to the name spare beside it, and returns
+// where it is now. A directory that is empty then is removed. No link is followed: a command in the background may put
+// one in the place of a directory meanwhile.
+func TakeOut(root, rel, to, spare string) (string, error) {
+	top, err := openReal(root)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(top)
+	dir := filepath.Dir(rel)
+	parent, err := openBelow(top, dir)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(parent)
+	name := filepath.Base(rel)
+	if unix.Renameat(parent, name, unix.AT_FDCWD, to) != nil {
+		to = filepath.Join(root, dir, spare)
+		return to, unix.Renameat(parent, name, parent, spare)
+	}
+	if above, err := openBelow(top, filepath.Dir(dir)); dir != "." && err == nil {
+		_ = unix.Unlinkat(above, filepath.Base(dir), unix.AT_REMOVEDIR) // stays where something else is in it
+		unix.Close(above)
+	}
+	return to, nil
 }
 
 // sameFile looks whether the workspace's file is still the one that the change was judged by.
@@ -348,7 +386,20 @@ func modeStep(parent int, name string, s step) error {
 	if err != nil && !errors.Is(err, unix.EPERM) {
 		return err
 	}
-	return unix.Fchmodat(parent, name, uint32(unixMode(s.Mode)), 0)
+	// By the number of a descriptor that is no link's: fchmodat(2) would follow one that was put there meanwhile.
+	fd, err := unix.Openat(parent, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return err
+	}
+	if stat.Mode&unix.S_IFMT == unix.S_IFLNK || s.Do == "mode" && stat.Ino != s.Lower.Inode {
+		return &conflictError{"something else has its name by now"}
+	}
+	return unix.Fchmodat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), uint32(unixMode(s.Mode)), 0)
 }
 
 func isAny(err error, list ...error) bool {

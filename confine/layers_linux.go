@@ -77,6 +77,9 @@ func lockLayers(dir string) (*os.File, error) {
 // merged directories is the one whose attributes show.
 func mirrorDir(from, to string) error {
 	info, err := os.Stat(from)
+	if err == nil && !info.IsDir() {
+		err = &os.PathError{Op: "mirror", Path: from, Err: unix.ENOTDIR}
+	}
 	if err != nil {
 		return err
 	}
@@ -98,7 +101,7 @@ func mirrorDir(from, to string) error {
 func (l *layers) hide(names []string) error {
 	for _, name := range names {
 		rel, err := filepath.Rel(l.root, name)
-		if err != nil || rel == "." || strings.HasPrefix(rel, "../") || !isDir(filepath.Dir(name)) {
+		if err != nil || rel == "." || strings.HasPrefix(rel, "../") {
 			continue
 		}
 		if l.mask == "" {
@@ -107,7 +110,9 @@ func (l *layers) hide(names []string) error {
 				return err
 			}
 		}
-		if err := l.whiteout(rel); err != nil {
+		if err := l.whiteout(rel); err != nil && !isDir(filepath.Dir(name)) {
+			continue // its directory is gone, perhaps just now, as in a /tmp that others use
+		} else if err != nil {
 			return fmt.Errorf("hide %s: %w", name, err)
 		}
 	}

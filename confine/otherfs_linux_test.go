@@ -1,7 +1,9 @@
 package confine
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -71,5 +73,51 @@ func TestLayered(t *testing.T) {
 	}
 	if err := Layered(p.base + "/none"); err == nil {
 		t.Error("a directory that is not there")
+	}
+}
+
+// TestNoLinkIsFollowed: a link that a command in the background puts in the place of a file or of a directory, after it
+// was looked at, leads neither a new mode nor a move outside.
+func TestNoLinkIsFollowed(t *testing.T) {
+	root, outside := t.TempDir(), t.TempDir()
+	victim := filepath.Join(outside, ".env")
+	if err := errors.Join(os.WriteFile(victim, nil, 0o600), os.Symlink(victim, filepath.Join(root, "file")),
+		os.Symlink(outside, filepath.Join(root, "dir"))); err != nil {
+		t.Fatal(err)
+	}
+	parent, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(parent)
+	if err := modeStep(parent, "file", step{Mode: 0o777, UID: -1, GID: -1}); err == nil {
+		t.Error("the mode of a link was changed")
+	}
+	if at, err := TakeOut(root, "dir/.env", filepath.Join(root, "moved"), "spare"); err == nil {
+		t.Errorf("a file behind a link was moved to %s", at)
+	}
+	if info, err := os.Stat(victim); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file outside: %v, %v", info, err)
+	}
+}
+
+// TestWorkspaceBecomesALink: a link that is put in the place of the workspace, after its limits were made, is not
+// followed.
+func TestWorkspaceBecomesALink(t *testing.T) {
+	p := newPlace(t)
+	other := p.base + "/other"
+	p.write(other+"/secret.txt", "SECRET\n")
+	if err := errors.Join(os.RemoveAll(p.ws), os.Symlink(other, p.ws)); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []Mode{Overlay, Through} {
+		profile := p.profile(mode)
+		profile.Read = append(profile.Read, p.ws)
+		var out strings.Builder
+		res, err := Run(t.Context(), profile, Command{Args: []string{"/bin/sh", "-c", "cat secret.txt; echo x > new"},
+			Dir: p.ws, Stdout: &out, Stderr: &out, Judge: func(Change) Verdict { return Commit }})
+		if err == nil || res.Level != "" || strings.Contains(out.String(), "SECRET") {
+			t.Errorf("%s: it ran: %v, %v, %s", mode, res, err, out.String())
+		}
 	}
 }

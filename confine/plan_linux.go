@@ -166,6 +166,9 @@ func (v *viewer) addTree(path string, r rights) string {
 	if err != nil || v.isHidden(real) {
 		return ""
 	}
+	if v.p.Workspace.Mode != "" && path == v.p.Workspace.Root {
+		real = path // a link in its place, put there since it was looked at, is an error where it is opened
+	}
 	v.noteLinks(path)
 	v.trees[real] |= r
 	return real

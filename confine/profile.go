@@ -50,6 +50,7 @@ type Profile struct {
 
 // A Workspace is the directory that a command works in.
 type Workspace struct {
+	// Root is its real path. One that is a link, or lies behind one, when the run begins is an error.
 	Root string `json:"root,omitempty"`
 	// Mode is empty (the Root has only the rights that the trees give it), Overlay or Through.
 	Mode Mode `json:"mode,omitempty"`

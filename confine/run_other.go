@@ -12,6 +12,9 @@ import (
 // there is none, and it returns at once.
 func Main() {}
 
+// TakeOut is for workspaces that are written through, which there are none of here.
+func TakeOut(root, rel, to, spare string) (string, error) { return "", ErrUnsupported }
+
 func run(context.Context, Profile, Command) (Result, error) { return Result{}, ErrUnsupported }
 
 func probe(context.Context, simulation) Report {

@@ -50,6 +50,52 @@ func (p Profile) String() string {
 	return b.String()
 }
 
+// Brief says in a few words what a command may change and reach, and which things are not enforced:
+// `may change /p, connect to this machine; not enforced: hide names that others make in /p during the run`.
+func (p Profile) Brief() string {
+	p = p.sorted()
+	var may []string
+	add := func(start string, list []string) {
+		if len(list) > 0 {
+			may = append(may, start+strings.Join(short(list), ", "))
+		}
+	}
+	var changed, hosts []string
+	if p.Workspace.Mode != "" {
+		changed = append([]string{p.Workspace.Root}, p.Workspace.More...)
+	}
+	add("change ", append(changed, p.Write...))
+	for _, h := range p.Network.Hosts {
+		hosts = append(hosts, h.Name)
+	}
+	if p.Network.AllLocalhost || len(p.Network.Localhost) > 0 {
+		hosts = append(hosts, "this machine")
+	}
+	add("connect to ", hosts)
+	add("use ", p.Sockets)
+	text := "may change and reach nothing"
+	if may != nil {
+		text = "may " + strings.Join(may, ", ")
+	}
+	var gaps []string
+	for _, g := range p.NotEnforced {
+		gaps = append(gaps, g.What)
+	}
+	if gaps != nil {
+		text += "; not enforced: " + strings.Join(short(gaps), ", ")
+	}
+	return text
+}
+
+// short cuts a list for a sentence that tells much else.
+func short(list []string) []string {
+	const most = 4
+	if n := len(list) - most; n > 1 {
+		return append(list[:most:most], fmt.Sprintf("%d more", n))
+	}
+	return list
+}
+
 // manyNames is how many names of one directory a sentence lists at most.
 const manyNames = 12
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/confine"
 )
 
 // late looks, in a workspace that was written through, for names that were made since a run began and that the policy
@@ -37,7 +38,6 @@ func (r *Run) late(began time.Time) (out []Refused) {
 			why += "; it could not be moved away: " + err.Error()
 		} else {
 			why += "; it was moved to " + at
-			_ = os.Remove(filepath.Dir(name)) // if nothing else is in it
 		}
 		out = append(out, Refused{Kind: obstat.FaceWrite, What: name, Why: why})
 		return skipped(d)
@@ -75,14 +75,8 @@ func (r *Run) putAway(name string) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	rel := strings.ReplaceAll(strings.TrimPrefix(name, r.Bounds.Root+"/"), "/", "__")
-	at := filepath.Join(dir, rel)
-	err := os.Rename(name, at)
-	if err == nil {
-		return at, nil
-	}
-	// Another file system: beside it, under a name that nothing looks for.
-	mark := "obstat-moved-away-" + filepath.Base(dir) + "-"
-	at = filepath.Join(filepath.Dir(name), mark+strings.TrimLeft(filepath.Base(name), "."))
-	return at, os.Rename(name, at)
+	rel := strings.TrimPrefix(name, r.Bounds.Root+"/")
+	// On another file system: beside it, under a name that nothing looks for.
+	spare := "obstat-moved-away-" + filepath.Base(dir) + "-" + strings.TrimLeft(filepath.Base(name), ".")
+	return confine.TakeOut(r.Bounds.Root, rel, filepath.Join(dir, strings.ReplaceAll(rel, "/", "__")), spare)
 }
