@@ -8,6 +8,8 @@ const StageConfined = "confined"
 // Confined says inside which limits a call is allowed.
 type Confined struct {
 	Level string `json:"level"` // "full" or "files"
+	// Brief says in a few words which files it may change and which hosts it reaches, and names gaps.
+	Brief string `json:"brief,omitempty"`
 	// Profile is the digest of the limits, and Says has them as sentences.
 	Profile string   `json:"profile"`
 	Says    []string `json:"says,omitempty"`
@@ -28,6 +30,9 @@ func (d Decision) Confine(c *Confined, input json.RawMessage) Decision {
 		return d
 	}
 	note := "runs confined at level " + c.Level + " to what the policy allows"
+	if c.Brief != "" {
+		note += ": " + c.Brief
+	}
 	o := outcome{verdict: Allow, stage: StageConfined, said: &remark{note: note, part: d.Part, input: input}}
 	var out Decision
 	settle(&o, &Call{Tool: d.Tool}, d.Mode, &out)

@@ -277,8 +277,9 @@ func (p *passage) allowedWith(rules []obstat.Offer) bool {
 // makeRequest makes the request for a decision that asks.
 func (p *passage) makeRequest(ctx context.Context, d *obstat.Decision) *approval.Request {
 	j := p.j
-	r := &approval.Request{ID: cmp.Or(p.terms.Request, approval.NewID("req_")), Claimed: p.terms.Claimed, Call: j.Call, Digest: p.digest, About: j.by.masks(mainText(p.call)), Reason: ledger.Clip(d.Reason()), Part: ledger.Clip(d.Part),
-		Safety: d.Safety, Policy: j.digest(), Effects: effectsOf(p.analysis())}
+	r := &approval.Request{ID: cmp.Or(p.terms.Request, approval.NewID("req_")), Claimed: p.terms.Claimed, Call: j.Call,
+		Digest: p.digest, About: j.by.masks(mainText(p.call)), Reason: ledger.Clip(p.terms.For + d.Reason()),
+		Part: ledger.Clip(d.Part), Safety: d.Safety, Policy: j.digest(), Effects: effectsOf(p.analysis())}
 	if j.broken != nil {
 		r.Reason = join(r.Reason, brokenWords(j.broken))
 	}

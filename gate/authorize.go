@@ -61,6 +61,9 @@ type Terms struct {
 	// Claim has the proofs of the caller that takes the approval which [Gate.Resume] waits for,
 	// and its call.
 	Claim approval.Claiming
+	// For begins the reason that people see with the command that wants the thing: "`make`, which runs confined, wants
+	// it: ".
+	For string
 	// Silent says why an allow is kept from the agent, whose own rules decide then;
 	// "" where it is told. The reason is recorded. nil tells all.
 	Silent func(d *obstat.Decision) (why string)

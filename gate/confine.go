@@ -260,7 +260,7 @@ func (g *Gate) confined(ctx context.Context, c *obstat.Call, j *judged, wish nat
 // said says bounds in words.
 func said(b *confined.Bounds) *obstat.Confined {
 	p := b.Profile
-	out := &obstat.Confined{Level: string(p.Level), Profile: p.Digest()}
+	out := &obstat.Confined{Level: string(p.Level), Profile: p.Digest(), Brief: p.Brief()}
 	for line := range strings.Lines(p.String()) {
 		out.Says = append(out.Says, strings.TrimSuffix(line, "\n"))
 	}

@@ -79,5 +79,9 @@ func (o *doctorOptions) prove(r *doctor.Report) {
 			continue
 		}
 		_ = confined.Prove(state, a.Name, x.Installed, program) // what is not kept is not proved
+		if why := confined.Unproved(state, a.Name); why != "" {
+			x.Findings = append(x.Findings, doctor.Finding{Level: doctor.Warning, Code: "runs-another-command",
+				Msg: "no command of it runs confined: " + why})
+		}
 	}
 }

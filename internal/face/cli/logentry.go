@@ -144,8 +144,9 @@ func printEntry(io *IO, w io.Writer, stamp string, e *ledger.Entry) error {
 	if e.Outcome != nil {
 		parts = append(parts, became(e.Outcome))
 	}
-	if r.Kind == ledger.Decision && r.Rule == "" && r.Verdict != obstat.Allow.String() && r.Reason != "" {
-		parts = append(parts, r.Reason) // no rule says why
+	if r.Kind == ledger.Decision && r.Rule == "" && r.Reason != "" &&
+		(r.Verdict != obstat.Allow.String() || r.Stage == obstat.StageConfined) {
+		parts = append(parts, r.Reason) // no rule says why, or inside which limits
 	}
 	if by := cmp.Or(r.Rule, r.Stage); by != "" {
 		if r.Rule != "" && r.Pos.File != "" {

@@ -364,7 +364,7 @@ func (o *runOptions) tell(end *confined.Ended, all bool) {
 	for _, kept := range end.Kept {
 		say("it %s", visible(kept))
 	}
-	if len(end.Kept) > 0 {
+	if len(end.Kept) > 0 && end.Exit != 0 {
 		say("if it failed over one of these, that is why")
 	}
 	if end.Ended != "" {
@@ -387,6 +387,22 @@ type ranJSON struct {
 	Unpredicted []undo.Surprise `json:"unpredicted,omitempty"`
 }
 
+// ranText says in a line how a confined run ended: `ran confined at level full; refused: connect example.org`.
+func ranText(end *confined.Ended) string {
+	text := fmt.Sprintf("ran confined at level %s", end.Level)
+	const most = 3
+	for i := range end.Told[:min(len(end.Told), most)] {
+		text += []string{"; refused: ", ", ", ", "}[i] + end.Told[i].Kind + " " + end.Told[i].What
+	}
+	if more := len(end.Told) + end.More - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	for i, gap := range end.Gaps {
+		text += map[bool]string{true: "; not enforced: ", false: ", "}[i == 0] + gap.What
+	}
+	return text
+}
+
 // record writes down how a confined run ended.
 func (o *runOptions) record(state string, t *confined.Ticket, end *confined.Ended, surprises []undo.Surprise,
 	took time.Duration) error {
@@ -402,7 +418,7 @@ func (o *runOptions) record(state string, t *confined.Ticket, end *confined.Ende
 	c := &t.Call
 	rec := &ledger.Record{Time: time.Now(), Kind: ledger.Outcome, Agent: c.Agent, Session: c.Session, User: c.User,
 		Dir: c.Dir, Tool: c.Tool, Call: t.Digest, Policy: t.Policy, Verdict: "ran", Detail: detail, Nanos: took.Nanoseconds(),
-		Reason: fmt.Sprintf("ran confined at level %s, %s refused", end.Level, plural(len(end.Told)+end.More, "thing"))}
+		Reason: ranText(end)}
 	log, err := store.Log(statedir.Store(state), o.Getenv)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/obstat/obstat/internal/face/desk"
 	"github.com/obstat/obstat/internal/guard/confined"
 	"github.com/obstat/obstat/internal/keep/statedir"
+	"github.com/obstat/obstat/internal/study/explain"
 	"github.com/obstat/obstat/store"
 )
 
@@ -61,13 +62,21 @@ func (a *runAsker) file(ctx context.Context, path string) bool {
 	if yes, ok := a.said[path]; ok {
 		return yes
 	}
-	r, err := a.gate.Authorize(ctx, a.touching(obstat.FaceRead, path), &gate.Terms{Ask: gate.Wait})
+	r, err := a.gate.Authorize(ctx, a.touching(obstat.FaceRead, path), &gate.Terms{Ask: gate.Wait, For: a.asker()})
 	if a.said == nil {
 		a.said = map[string]bool{}
 	}
 	a.said[path] = err == nil && r.Verdict == obstat.Allow
 	return a.said[path]
 }
+
+// asker names the command for people.
+func (a *runAsker) asker() string {
+	return fmt.Sprintf("`%s`, which runs confined, wants it: ", clip(explain.TextOf(a.call), maxAsker))
+}
+
+// maxAsker bounds the text of a command in front of a reason.
+const maxAsker = 60
 
 // touching is a call of the same agent that reads or writes a file, or fetches an address.
 func (a *runAsker) touching(face, target string) *obstat.Call {
@@ -95,7 +104,7 @@ func (a *runAsker) again(ctx context.Context, told []confined.Refused) (out []st
 			continue // an edit is approved with its content
 		}
 		c := a.touching(told[i].Kind, told[i].What)
-		r, err := a.gate.Authorize(ctx, c, &gate.Terms{Ask: gate.Put, TakeUp: true})
+		r, err := a.gate.Authorize(ctx, c, &gate.Terms{Ask: gate.Put, TakeUp: true, For: a.asker()})
 		if err == nil && r.Verdict == obstat.Ask && r.Request != nil {
 			out = append(out, r.Request.ID)
 		}

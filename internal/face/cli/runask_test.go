@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/obstat/obstat"
@@ -27,6 +28,9 @@ func TestRunAsker(t *testing.T) {
 	opts := gate.Options{Policy: &gate.Files{Names: []string{file}, NoPins: true}, Store: new(memory.Store), NoStart: true,
 		World: &obstat.Snapshot{HomeDir: "/home/u"}, Approval: approval.Options{Asked: func(r *approval.Request) {
 			asked = append(asked, r.Call.Text())
+			if want := "`make test`, which runs confined, wants it: "; !strings.HasPrefix(r.Reason, want) {
+				t.Errorf("the request says %q", r.Reason)
+			}
 			go func() {
 				_, err := g.Broker().Answer(t.Context(), r.ID, approval.Answer{Allow: r.Call.Text() == "/srv/asked", By: "bob"})
 				answered <- err
@@ -36,7 +40,7 @@ func TestRunAsker(t *testing.T) {
 	if g, err = gate.Open(t.Context(), opts); err != nil {
 		t.Fatal(err)
 	}
-	a := &runAsker{gate: g, call: &obstat.Call{Tool: "Bash", Agent: "claude-code", Session: "s", Dir: dir, Roots: []string{dir}}}
+	a := &runAsker{gate: g, call: &obstat.Call{Tool: "Bash", Input: []byte(`{"command": "make test"}`), Agent: "claude-code", Session: "s", Dir: dir, Roots: []string{dir}}}
 	for _, tt := range []struct {
 		path string
 		want bool

@@ -75,6 +75,8 @@ type Bounds struct {
 	Git  string `json:"git,omitempty"`
 	// Tracked are files that a rule keeps from code, and that it sees all the same since git has them.
 	Tracked []string `json:"tracked,omitempty"`
+	// Meets are hidden names that the call is known to go through, and does not get: of `cp -r . x` the `.env`.
+	Meets []string `json:"meets,omitempty"`
 	// Registries tells where the hosts of registries were found.
 	Registries []Found `json:"registries,omitempty"`
 }
@@ -299,10 +301,24 @@ func (m *maker) known() error {
 			m.change(e)
 		}
 	}
+	m.meets()
 	if m.books {
 		return m.free()
 	}
 	return nil
+}
+
+// meets notes the hidden names of the workspace that the call is known to go through.
+func (m *maker) meets() {
+	for _, name := range m.profile().Hidden {
+		through := func(e effect.Effect) bool {
+			set := e.Target()
+			return e.Kind == effect.Read && !e.Tags.Has(effect.List) && !set.IsZero() && !set.IsAnything() && set.Has(name)
+		}
+		if paths.Inside(m.work, name) && slices.ContainsFunc(m.Analysis.Effects, through) {
+			m.out.Meets = append(m.out.Meets, name)
+		}
+	}
 }
 
 // faces are the questions that the effects on files put.

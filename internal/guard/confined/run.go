@@ -117,7 +117,8 @@ type Ended struct {
 	Stayed int `json:"stayed,omitempty"`
 	// Private are hidden directories in a temporary one that the command has made for itself: its files there are gone.
 	Private []string `json:"private,omitempty"`
-	// Kept says which names the command could not see or change, for one that has failed.
+	// Kept says which names the command could not see or change, for one that has failed; for another the names that
+	// it is known to have gone through without seeing them.
 	Kept []string `json:"kept,omitempty"`
 }
 
@@ -168,9 +169,7 @@ func (r *Run) Do(ctx context.Context) (*Ended, error) {
 	if r.Bounds.AtOnce {
 		end.Told = append(end.Told, r.late(began)...)
 	}
-	if end.Exit != 0 {
-		end.Kept = r.keptNames()
-	}
+	end.Kept = r.keptNames(end.Exit == 0)
 	return end, err
 }
 
@@ -508,8 +507,9 @@ func (r *Run) refusedChange(c *confine.Change, why string) (Refused, string) {
 const maxKept = 6
 
 // keptNames says which names of the workspace the command did not see or could not change, a sentence a reason: the
-// kernel has told it no more than that there is no such file, or that the file system is read-only.
-func (r *Run) keptNames() (out []string) {
+// kernel has told it no more than that there is no such file, or that the file system is read-only. Of a command that
+// has ended well, only the names that it is known to go through are told: a copy lacks them.
+func (r *Run) keptNames(well bool) (out []string) {
 	p := &r.Bounds.Profile
 	names := map[string][]string{}
 	var order []string
@@ -521,13 +521,13 @@ func (r *Run) keptNames() (out []string) {
 		names[key] = append(names[key], strings.TrimPrefix(name, p.Workspace.Root+"/"))
 	}
 	for _, name := range p.Hidden {
-		if paths.Inside(p.Workspace.Root, name) {
+		if paths.Inside(p.Workspace.Root, name) && (!well || slices.Contains(r.Bounds.Meets, name)) {
 			d := r.Ask(obstat.FaceRead, name)
 			add("did not see ", name, because(&d, "the policy says so"))
 		}
 	}
 	for _, name := range p.ReadOnly {
-		if _, own := r.Bounds.own(name); own && paths.Inside(p.Workspace.Root, name) {
+		if _, own := r.Bounds.own(name); own && !well && paths.Inside(p.Workspace.Root, name) {
 			d := r.Ask(obstat.FaceWrite, name)
 			add("could not change ", name, cmp.Or(r.kept(name), because(&d, "the policy says so")))
 		}
