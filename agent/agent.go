@@ -82,6 +82,11 @@ type wire struct {
 	rulesBy string
 	// unboxed are arguments, separated by blanks, by which a call asks to leave the agent's sandbox.
 	unboxed string
+	// unboxedBy are words of its command line, separated by blanks, of which one has to be there for commands to run
+	// outside a sandbox of its own: a ticket cannot be spent inside. "" where it has none by default.
+	unboxedBy string
+	// boxedBy is the key of its settings, with dots, that has commands run in a sandbox of its own: `sandbox.enabled`.
+	boxedBy string
 }
 
 // A List is the agents that something is done for.

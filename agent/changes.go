@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
@@ -26,6 +27,10 @@ func (e *Event) NotChanged(over obstat.Over) string {
 			return fmt.Sprintf("%s was started with rules of its own: %s", a.Title, name)
 		}
 	}
+	if a.unboxedBy != "" && !slices.ContainsFunc(e.Started, func(w string) bool { return among(a.unboxedBy, w) }) {
+		return fmt.Sprintf("%s runs commands in its own sandbox, unless it is started with %s", a.Title,
+			strings.Join(strings.Fields(a.unboxedBy), " or "))
+	}
 	switch m := e.mode(); {
 	case m.Allow == Skips || m.Allow == Idle:
 		return ""
@@ -37,6 +42,21 @@ func (e *Event) NotChanged(over obstat.Over) string {
 	return fmt.Sprintf("an allow could lift what %s refuses in the mode %s", a.Title, e.Mode)
 }
 
-// ReadsRules tells whether the agent's command line may hold rules, so that a hook has to look at it
-// before it changes a command.
-func (a *Agent) ReadsRules() bool { return a.rulesBy != "" }
+// ReadsRules tells whether the agent's command line may hold rules, or have its commands run in a sandbox, so that a
+// hook has to look at it before it changes a command.
+func (a *Agent) ReadsRules() bool { return a.rulesBy != "" || a.unboxedBy != "" }
+
+// Boxed says that settings here have the agent run commands in a sandbox of its own, where a ticket cannot be spent;
+// "" where they do not.
+func (a *Agent) Boxed(w *Where) string {
+	if a.boxedBy == "" {
+		return ""
+	}
+	section, key, _ := strings.Cut(a.boxedBy, ".")
+	for _, f := range a.Look(w).Files {
+		if n := f.root.At(section, key); isBool(n, true) {
+			return fmt.Sprintf("%s runs commands in its own sandbox: %s in %s", a.Title, a.boxedBy, f.Name)
+		}
+	}
+	return ""
+}

@@ -28,6 +28,7 @@ func claudeCode() *Agent {
 			changes: preToolUse, printed: "updatedToolOutput",
 			rulesBy: "--disallowedTools --disallowed-tools --settings --setting-sources",
 			mute:    "Write Edit MultiEdit NotebookEdit", unboxed: "dangerouslyDisableSandbox",
+			boxedBy: "sandbox.enabled",
 		},
 		settings: settings{
 			events: []string{preToolUse, permissionRequest}, spare: permissionRequest,

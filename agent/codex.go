@@ -33,7 +33,8 @@ func codex() *Agent {
 			others:       "delete=apply_patch:command task=spawn_agent:message mcp=mcp__SERVER__TOOL",
 			housekeeping: codexHousekeeping, modes: codexModes(),
 			// In its sandbox a ticket cannot be spent.
-			changes: preToolUse + ":" + bypass,
+			changes:   preToolUse + ":" + bypass,
+			unboxedBy: "--dangerously-bypass-approvals-and-sandbox --yolo danger-full-access --sandbox=danger-full-access",
 			askings: []Asking{{Way: "interactive and exec, every approval policy", At: AtObstat, mode: "default",
 				Says: "before its own rules; its own prompt is answered by PermissionRequest"}},
 		},

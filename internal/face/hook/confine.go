@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/guard/confined"
@@ -27,6 +28,7 @@ func (t *turn) confining(wd string) *gate.Confining {
 		Machine: machine,
 		Not:     func(c *obstat.Call, over obstat.Over) string { return t.notConfined(state, wd, c, over) },
 		Change: func(_ *confined.Bounds, ticket *confined.Ticket) (json.RawMessage, error) {
+			ticket.Use = t.event.ToolUse
 			ticket.Files, ticket.Dialect, ticket.Options = t.Policy.Files, t.Policy.Dialect, t.Policy.Options
 			name, err := confined.Issue(state, ticket)
 			if err != nil {
@@ -46,7 +48,7 @@ func (t *turn) confining(wd string) *gate.Confining {
 func (t *turn) notConfined(state, wd string, c *obstat.Call, over obstat.Over) string {
 	a := t.event.Who()
 	if a.ReadsRules() && t.event.Started == nil {
-		if t.event.Started = startedBy(os.Getppid()); t.event.Started == nil {
+		if t.event.Started = t.started(); t.event.Started == nil {
 			return "how " + a.Title + " was started cannot be told"
 		}
 	}
@@ -57,6 +59,10 @@ func (t *turn) notConfined(state, wd string, c *obstat.Call, over obstat.Over) s
 		return why
 	}
 	home, _ := t.World.Home("")
+	at := &agent.Where{Home: home, Projects: []string{wd}, Getenv: t.Getenv}
+	if why := a.Boxed(at); why != "" {
+		return why
+	}
 	where := &policy.Where{Agent: a.Name, Dir: c.Dir, Roots: c.Roots, Start: wd, Home: home, Getenv: t.Getenv}
 	switch why, known, err := policy.OwnRules(where, c, t.World); {
 	case err != nil:

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/confine"
@@ -30,6 +31,7 @@ func TestConfinedHook(t *testing.T) {
 		name, agent string
 		payload     func(dir string) string
 		settings    string // of Claude Code's own
+		started     string // the agent's command line
 		unproved    bool
 		updated     bool // its program is another file since
 		level       confine.Level
@@ -49,8 +51,15 @@ func TestConfinedHook(t *testing.T) {
 		{name: "no Landlock", agent: agent.ClaudeCode, payload: in(claudeInMode, "default", "make"), level: confine.LevelNone},
 		{name: "Gemini CLI", agent: agent.Gemini, payload: in(geminiPayload, "make"), changed: true},
 		{name: "opencode", agent: agent.OpenCode, payload: in(openCodePayload, "make"), changed: true},
-		{name: "Codex without its sandbox", agent: agent.Codex, payload: in(codexPayload, "bypassPermissions", "make"), changed: true},
-		{name: "Codex in its sandbox", agent: agent.Codex, payload: in(codexPayload, "default", "make")},
+		{name: "Codex without its sandbox", agent: agent.Codex, payload: in(codexPayload, "bypassPermissions", "make"),
+			started: "codex exec --dangerously-bypass-approvals-and-sandbox x", changed: true},
+		{name: "Codex with full access", agent: agent.Codex, payload: in(codexPayload, "bypassPermissions", "make"),
+			started: "codex -s danger-full-access", changed: true},
+		{name: "Codex in its sandbox", agent: agent.Codex, payload: in(codexPayload, "default", "make"), started: "codex"},
+		{name: "Codex in its sandbox, without approvals", agent: agent.Codex, payload: in(codexPayload, "bypassPermissions", "make"),
+			started: "codex exec -s workspace-write x"},
+		{name: "Claude Code in its sandbox", agent: agent.ClaudeCode, payload: in(claudeInMode, "default", "make"),
+			settings: `{"sandbox":{"enabled":true}}`},
 		{name: "Copilot", agent: agent.Copilot, payload: in(copilotPayload, "make")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,6 +96,9 @@ func TestConfinedHook(t *testing.T) {
 				machine: func(context.Context) confine.Report {
 					return confine.Report{Level: level, Overlay: level == confine.LevelFull}
 				}}
+			if tt.started != "" {
+				o.started = func() []string { return strings.Fields(tt.started) }
+			}
 			out, words, _ := hookIn(t, o, strings.NewReader(tt.payload(dir)), nil)
 			tickets, _ := filepath.Glob(filepath.Join(state, "tickets", "*.json"))
 			if !tt.changed {
@@ -115,4 +127,52 @@ func TestConfinedHook(t *testing.T) {
 // in fills in a payload, the directory first.
 func in(payload string, more ...any) func(string) string {
 	return func(dir string) string { return fmt.Sprintf(payload, append([]any{dir}, more...)...) }
+}
+
+// TestProofEnds: a call that is over while its ticket lies there still was run by another text than the changed one.
+// From then on that program's commands are not changed; one whose ticket was spent changes nothing.
+func TestProofEnds(t *testing.T) {
+	for _, spent := range []bool{true, false} {
+		home, dir := t.TempDir(), t.TempDir()
+		state, program := filepath.Join(home, "obstat"), filepath.Join(home, "agent")
+		for name, text := range map[string]string{program: "#!/bin/sh\n",
+			filepath.Join(dir, "obstat.yaml"): "version: 1\nconfine: code\nallow: [read workspace, write workspace]\n"} {
+			if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := confined.Prove(state, agent.ClaudeCode, "1", program); err != nil {
+			t.Fatal(err)
+		}
+		tell := func(event, more string) string {
+			o := &Options{Agent: agent.ClaudeCode, Dir: dir, World: homed{dir: home}, Exe: "/opt/obstat",
+				machine: func(context.Context) confine.Report {
+					return confine.Report{Level: confine.LevelFull, Overlay: true}
+				}}
+			payload := fmt.Sprintf(`{"session_id":"s","transcript_path":"/t","cwd":%q,"permission_mode":"default",`+
+				`"hook_event_name":%q,"tool_name":"Bash","tool_input":{"command":"make"},"tool_use_id":"u1"%s}`, dir, event, more)
+			out, _, _ := hookIn(t, o, strings.NewReader(payload), nil)
+			return out
+		}
+		if out := tell("PreToolUse", ""); !strings.Contains(out, "--ticket") {
+			t.Fatalf("it was not changed: %s", out)
+		}
+		tickets, _ := filepath.Glob(filepath.Join(state, "tickets", "*.json"))
+		if spent {
+			name := strings.TrimSuffix(filepath.Base(tickets[0]), ".json")
+			if _, err := confined.Redeem(state, name, "make", dir, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tell("PostToolUse", `,"tool_response":{"stdout":"","stderr":"","interrupted":false}`)
+		if out := tell("PreToolUse", ""); strings.Contains(out, "--ticket") != spent {
+			t.Errorf("spent %t: %s", spent, out)
+		}
+		if err := confined.Prove(state, agent.ClaudeCode, "1", program); err != nil {
+			t.Fatal(err)
+		}
+		if why := confined.Unproved(state, agent.ClaudeCode); (why == "") != spent {
+			t.Errorf("spent %t, proved again: %q", spent, why)
+		}
+	}
 }

@@ -3,11 +3,13 @@ package hook
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/guard/confined"
 	"github.com/obstat/obstat/internal/guard/undo"
 	"github.com/obstat/obstat/internal/keep/statedir"
 )
@@ -44,6 +46,9 @@ func (r *run) report(e *agent.Event) *agent.Options {
 	}
 	t.complete(e.Call)
 	r.ended(e.Call)
+	if t.db != "" && e.Done.State != agent.NotRun {
+		confined.Ran(filepath.Dir(t.db), e.Who().Name, e.ToolUse, time.Now())
+	}
 	o := &gate.Outcome{State: e.Done.State, Took: e.Done.Took, Result: e.Done.Result, Error: e.Done.Error}
 	out := &agent.Options{}
 	if !r.NoMask && e.Who().Replaces(e.Name) && len(o.Result) > 0 {

@@ -34,6 +34,21 @@ type Ticket struct {
 	// PID and Started are of the agent's process that the call was made under; zero where that is not known.
 	PID     int    `json:"pid,omitempty"`
 	Started uint64 `json:"started,omitempty"`
+	// Use is the agent's own name for the call, "" where it tells none.
+	Use string `json:"use,omitempty"`
+}
+
+// unspent tells whether a ticket for a call of an agent's lies there still.
+func unspent(state, agent, use string) bool {
+	names, _ := filepath.Glob(filepath.Join(ticketDir(state), "*.json"))
+	for _, name := range names {
+		var t Ticket
+		text, err := os.ReadFile(name)
+		if err == nil && json.Unmarshal(text, &t) == nil && t.Call.Agent == agent && t.Use == use {
+			return true
+		}
+	}
+	return false
 }
 
 // Lifetime is how long a ticket can be used: an agent may put the command to a person first.
