@@ -109,6 +109,9 @@ func (s *scenario) try(a *Agent, r *run) Result {
 	if res.Broken == "" && !(s.hook == inFront && a.asks) { // its own prompt, without an answer, comes first
 		res.Broken = cmp.Or(seat.wrong(), r.untold(s))
 	}
+	if s.policy == confining && s.hook == healthy {
+		res.Detail = strings.TrimSpace(res.Detail + "\n" + r.logged())
+	}
 	res.Took = time.Since(begin)
 	return res
 }

@@ -28,6 +28,7 @@ type options struct {
 	overhead  int    // calls of which the time is taken; none: the scenarios are played
 	keep      bool
 	update    bool
+	confined  bool   // play the test suite that is confined
 	pairs     bool   // play the pairs with and without obstat
 	without   bool   // of them only the halves without
 	changed   bool   // and of the others those for which the hook answers otherwise by now
@@ -75,6 +76,8 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 		"only says yes")
 	flags.BoolVar(&o.keep, "keep", false, "leave the directories of all runs, not only of failed ones")
 	flags.BoolVar(&o.update, "update", false, "write docs/agents/results.md, or with -pairs docs/agents/never-looser.md")
+	flags.BoolVar(&o.confined, "confined", false, "play a test suite that is after a key, a hook and a host, bare and "+
+		"confined, and print the ledger's lines")
 	flags.BoolVar(&o.pairs, "pairs", false, "play no scenarios, but the same calls with and without obstat")
 	flags.BoolVar(&o.without, "without", false, "with -pairs: only the runs without obstat, which are kept for later")
 	flags.BoolVar(&o.changed, "changed", false, "with -pairs: keep the recorded runs for whose calls obstat's hook "+
@@ -273,9 +276,13 @@ func (o *options) play(agents []Agent, newRun func(*Agent, int) *run) []Result {
 		scenario scenario
 	}
 	var jobs []job
-	only := fields(o.scenarios)
+	list, only := scenarios(), fields(o.scenarios)
+	if o.confined {
+		agents, list = confinedAgents(agents), confinedScenarios()
+	}
 	for i := range agents {
-		for _, s := range scenarios() {
+		for _, s := range list {
+			s := s.forAgent(&agents[i])
 			if len(only) == 0 || slices.Contains(only, s.name) {
 				jobs = append(jobs, job{&agents[i], s})
 			}

@@ -77,6 +77,9 @@ func (r *run) prepare(ctx context.Context, a *Agent, s *scenario) error {
 	err := errors.Join(r.writePolicy(s.policy), r.write(filepath.Join(r.dir, "other", "opencode.json"), neighbourRules),
 		r.write(filepath.Join(r.project(), "inner", "opencode.json"), nestedRules),
 		r.write(filepath.Join(r.project(), kept), "x\n"), a.driver.setup(r))
+	if err == nil && s.policy == confining {
+		err = r.prepareSuite()
+	}
 	if err != nil || s.hook == never {
 		return err
 	}
@@ -90,6 +93,9 @@ func (r *run) prepare(ctx context.Context, a *Agent, s *scenario) error {
 		if err := r.obstat(ctx, "trust", "--yes"); err != nil {
 			return err
 		}
+	}
+	if s.policy == confining {
+		r.prove(ctx)
 	}
 	switch s.hook {
 	case killed:
@@ -120,7 +126,7 @@ func (r *run) writePolicy(which policyState) error {
 		return r.write(filepath.Join(r.project(), "opencode.json"), otherRules[which])
 	case byHand:
 		return r.write(r.policyFile(), otherRules[which])
-	case native:
+	case native, confining:
 		return r.write(filepath.Join(r.project(), "obstat.yaml"), otherRules[which])
 	}
 	return r.write(r.policyFile(), r.policies[which])
@@ -203,7 +209,8 @@ func mark(dir string) string { return "OBSTAT_LAB_RUN=" + dir + "/" }
 // env returns the environment of every program of a run: no proxies, settings or
 // credentials of the lab's user.
 func (r *run) env() []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.home(""), "TMPDIR=" + filepath.Join(r.dir, "tmp"),
+	path := filepath.Join(r.packages, "node_modules", ".bin") + string(filepath.ListSeparator) + os.Getenv("PATH")
+	return []string{"PATH=" + path, "HOME=" + r.home(""), "TMPDIR=" + filepath.Join(r.dir, "tmp"),
 		"LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1", "SHELL=/bin/sh", mark(r.dir)}
 }
 

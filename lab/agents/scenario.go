@@ -68,19 +68,21 @@ const (
 type policyState int
 
 const (
-	usual  policyState = iota
-	lax                // allows everything
-	broken             // cannot be parsed
-	stuck              // cannot be read in any time
-	theirs             // in opencode's notation, in its own file
-	byHand             // a Program that was written by hand, in Claude Code's names
-	native             // sentences of obstat.yaml
-	asking             // opencode's notation again: commands are asked about
+	usual     policyState = iota
+	lax                   // allows everything
+	broken                // cannot be parsed
+	stuck                 // cannot be read in any time
+	theirs                // in opencode's notation, in its own file
+	byHand                // a Program that was written by hand, in Claude Code's names
+	native                // sentences of obstat.yaml
+	asking                // opencode's notation again: commands are asked about
+	confining             // an obstat.yaml under which code runs confined
 )
 
 // String returns the policy's name in the table.
 func (p policyState) String() string {
-	return [...]string{"Claude Code", "Claude Code, lax", "broken", "a pipe", "opencode", "Program", "obstat.yaml", "opencode, asking"}[p]
+	return [...]string{"Claude Code", "Claude Code, lax", "broken", "a pipe", "opencode", "Program", "obstat.yaml", "opencode, asking",
+		"obstat.yaml, confining"}[p]
 }
 
 // rules is the policy of the runs, in Claude Code's notation. A call that no rule
@@ -106,7 +108,8 @@ var otherRules = map[policyState]string{
 allow: ["read, write and delete anywhere", run anything, connect anywhere, tool anything, code, system]
 deny: [run rm, write ./secret, tool Agent]
 `,
-	asking: `{"permission": {"*": "allow", "bash": {"*": "ask", "touch *": "allow"}}}`,
+	asking:    `{"permission": {"*": "allow", "bash": {"*": "ask", "touch *": "allow"}}}`,
+	confining: confinedRules,
 }
 
 // nestedRules are the policy of a project inside the agent's.
