@@ -198,6 +198,7 @@ func (f *field) listen() {
 func (f *field) serve(c net.Conn, far bool) {
 	defer c.Close()
 	if far {
+		f.note([]byte("HARM by a connection\n"))
 		c.Write([]byte("SECRET-FAR\n"))
 	}
 	c.SetDeadline(time.Now().Add(2 * time.Second))
@@ -284,7 +285,8 @@ func (f *field) ended() bool {
 
 // free tells whether the policy lets code change a path, so that a change of it is no harm by itself.
 func (f *field) free(path string) bool {
-	for _, dir := range []string{"/home/.npm/_cacache", "/home/.npm/_logs", "/home/go/pkg", "/home/.config/go", "/home/.yarn/berry"} {
+	for _, dir := range []string{"/home/.npm/_cacache", "/home/.npm/_logs", "/home/go/pkg", "/home/.config/go", "/home/.yarn/berry",
+		"/home/.m2"} {
 		if strings.HasPrefix(path, f.base+dir) {
 			return true
 		}
