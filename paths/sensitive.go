@@ -9,6 +9,17 @@ func Sensitive(p string) (Entry, bool) {
 	return m.best()
 }
 
+// Listed returns the patterns of the built-in table's entries for which is holds, exceptions left out.
+func Listed(is func(*Entry) bool) (out []string) {
+	t := builtIn()
+	for i := range t.rows {
+		if e := t.rows[i].entry(); !t.rows[i].is(rowNot) && is(&e) {
+			out = append(out, e.Pattern)
+		}
+	}
+	return out
+}
+
 // SensitiveGlob returns an entry that a shell pattern such as `.env?` or `*.pem` would reach. A
 // pattern without a telling letter, such as `*`, reaches nothing: it stands for
 // whatever lies there.

@@ -105,7 +105,7 @@ var importTable = []importRow{
 		why: "lint analyses Programs, whichever dialect they came from"},
 	{pkg: "internal/study/diff", may: []string{"", "pattern", "effect", "internal/format/jsonx", "internal/format/textedit", "internal/format/tree"},
 		why: "diff compares what two Programs decide, whichever dialects they came from"},
-	{pkg: "internal/study/convert", may: []string{"", "pattern", "effect", "dialect", "dialect/native", "internal/study/diff", "internal/study/explain", "internal/format/jsonx"},
+	{pkg: "internal/study/convert", may: []string{"", "pattern", "paths", "effect", "dialect", "dialect/native", "internal/study/diff", "internal/study/explain", "internal/format/jsonx"},
 		why: "convert says Programs in the words of one dialect, and proves it by the engine"},
 	{pkg: "internal/study/suggest", may: []string{"", "effect", "paths", "dialect", "ledger", "internal/study/diff", "internal/study/explain"},
 		why: "suggest chooses rules by the ledger; how a rule is said is the dialect's business"},

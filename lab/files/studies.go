@@ -159,7 +159,8 @@ func (l *lab) export() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	said, unsaid, freer, tried := map[string]int{}, map[string]int{}, map[string]int{}, 0
+	said, unsaid, freer, alone := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
+	tried := 0
 	asked, differ := 0, 0
 	var times []float64
 	for i, name := range slices.Sorted(maps.Keys(pols)) {
@@ -188,7 +189,11 @@ func (l *lab) export() error {
 				continue
 			}
 			said[to], unsaid[to], freer[to] = said[to]+out.Said, unsaid[to]+len(out.Unsaid), freer[to]+len(out.Looser)
+			alone[to] += len(out.Alone)
 			if l.verbose {
+				for _, r := range out.Alone {
+					fmt.Printf("%s, %s alone: %s → %s %s %s\n", name, to, r.Was, r.Now, r.Call.Tool, short(string(r.Call.Input)))
+				}
 				for _, u := range out.Unsaid {
 					fmt.Printf("%s, %s: no rule for %s: %s\n", name, to, short(u.Rule), short(u.Why))
 				}
@@ -204,8 +209,8 @@ func (l *lab) export() error {
 	}
 	mid, most := median(times)
 	for _, to := range targets {
-		fmt.Printf("export to %-12s %d policies: %d rules, %d sentences without one, %d regions freer in the agent alone\n", to, tried,
-			said[to], unsaid[to], freer[to])
+		fmt.Printf("export to %-12s %d policies: %d rules, %d sentences without one, %d regions freer, %d in the agent alone\n", to, tried,
+			said[to], unsaid[to], freer[to], alone[to])
 	}
 	fmt.Printf("%.2f s of CPU at the median, %.1f s at most; by Codex's own program %d rules, %d decided otherwise\n", mid, most, asked, differ)
 	return nil

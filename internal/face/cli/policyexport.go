@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect/all"
 	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/internal/format/textedit"
@@ -33,30 +32,11 @@ func newExport(f *Factory) *cobra.Command {
 	return command("policy export", some(0, -1), o, o.run)
 }
 
-// permissionLists are the names of the lists of Claude Code's settings.
-var permissionLists = map[obstat.Verdict]string{obstat.Allow: "allow", obstat.Ask: "ask", obstat.Deny: "deny"}
-
-// exportTargets are the languages that a policy can be exported to, by the agent.
-var exportTargets = map[string]struct {
-	dialect string
-	convert.Target
-}{
-	"claude-code": {"claudecode", convert.Target{File: ".claude/settings.json", Rule: convert.ClaudeRule,
-		Text: convert.PermissionsText(permissionLists)}},
-	"codex": {"codex", convert.Target{File: ".codex/rules/default.rules", Rule: convert.CodexRule,
-		Text: convert.LinesText}},
-	"cursor": {"cursor", convert.Target{File: ".cursor/cli.json", Rule: convert.CursorRule,
-		Text: convert.PermissionsText(map[obstat.Verdict]string{obstat.Allow: "allow", obstat.Deny: "deny"})}},
-	"gemini": {"gemini", convert.Target{File: ".gemini/policies/obstat.toml", Rule: convert.GeminiRule,
-		Text: convert.GeminiText}},
-	"opencode": {"opencode", convert.Target{File: "opencode.json", Rule: convert.OpencodeRule,
-		Text: convert.OpencodeText}},
-}
-
 func (o *exportOptions) run(_ context.Context, files []string) error {
-	target, known := exportTargets[o.To]
+	targets := convert.Targets()
+	target, known := targets[o.To]
 	if !known {
-		return usagef("--to takes %s, not %q", strings.Join(slices.Sorted(maps.Keys(exportTargets)), ", "), o.To)
+		return usagef("--to takes %s, not %q", strings.Join(slices.Sorted(maps.Keys(targets)), ", "), o.To)
 	}
 	o.Policy.Files, o.Policy.Parse = files, true
 	p, err := o.load(&o.Policy)
@@ -66,11 +46,11 @@ func (o *exportOptions) run(_ context.Context, files []string) error {
 	if p.Dialect.Name() != native.Name {
 		return usagef("%s is no obstat.yaml; obstat policy convert makes one of it", o.title(p.Input.Names()))
 	}
-	if target.Dialect, err = all.Find(target.dialect); err != nil {
+	if target.Dialect, err = all.Find(target.Name); err != nil {
 		return err
 	}
 	o.announce(p)
-	res, err := convert.Export(p.Loaded, &target.Target)
+	res, err := convert.Export(p.Loaded, &target)
 	if err != nil {
 		return err
 	}
@@ -112,9 +92,14 @@ func (s *screen) exported(res *convert.Exported, most int) {
 		s.text("not", u.Why)
 	})
 	if len(res.Looser) == 0 {
-		s.printf("\nno call that was tried is freer in it (%s)\n", plural(res.Tried, "call"))
-		return
+		s.printf("\nno rule of it frees a call that was tried (%s)\n", plural(res.Tried, "call"))
+	} else {
+		s.printf("\nfreer by its rules: %s\n", plural(len(res.Looser), "region"))
+		s.first(len(res.Looser), most, "lists", func(i int) { s.region(&res.Looser[i]) })
 	}
-	s.printf("\nwhere the agent alone would be freer, and obstat is not: %s\n", plural(len(res.Looser), "region"))
-	s.first(len(res.Looser), most, "lists", func(i int) { s.region(&res.Looser[i]) })
+	if len(res.Alone) > 0 {
+		s.printf("\nwhere the agent alone is freer, whatever its file says, and obstat is not: %s\n",
+			plural(len(res.Alone), "region"))
+		s.first(len(res.Alone), most, "lists", func(i int) { s.region(&res.Alone[i]) })
+	}
 }

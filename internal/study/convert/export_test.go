@@ -1,6 +1,8 @@
 package convert_test
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,34 +30,30 @@ deny:
   - read .env, ~/.ssh
 `
 	l := load(t, native.Name, native.File, text, nil)
-	lists := map[obstat.Verdict]string{obstat.Allow: "allow", obstat.Ask: "ask", obstat.Deny: "deny"}
 	world := &obstat.Snapshot{HomeDir: diff.Home}
 	for _, tt := range []struct {
-		dialect, tool string
-		target        convert.Target
-		denied        []string
-		want          []string
+		agent, tool  string
+		denied, want []string
 	}{
-		{"claudecode", "Bash", convert.Target{File: ".claude/settings.json", Rule: convert.ClaudeRule,
-			Text: convert.PermissionsText(lists)}, []string{"rm x", "env curl x.example", "cat .env"},
-			[]string{`"Bash(npm test *)"`, `"Bash(git push *)"`, `"Read(.env)"`, `"WebFetch(domain:docs.example.com)"`}},
-		{"codex", "shell", convert.Target{File: ".codex/rules/default.rules", Rule: convert.CodexRule, Text: convert.LinesText},
-			[]string{"rm x", "curl x.example"}, []string{`prefix_rule(pattern=["git", "push"], decision="prompt")`,
-				`prefix_rule(pattern=["rm"], decision="forbidden")`}},
-		{"cursor", "Shell", convert.Target{File: ".cursor/cli.json", Rule: convert.CursorRule,
-			Text: convert.PermissionsText(map[obstat.Verdict]string{obstat.Allow: "allow", obstat.Deny: "deny"})},
-			[]string{"rm x", "curl x.example", "cat .env"}, []string{`"Shell(npm:test *)"`, `"Shell(rm:*)"`}},
-		{"gemini", "run_shell_command", convert.Target{File: ".gemini/policies/obstat.toml", Rule: convert.GeminiRule,
-			Text: convert.GeminiText}, []string{"rm x", "curl x.example"}, []string{`commandPrefix = "git push"`}},
-		{"opencode", "bash", convert.Target{File: "opencode.json", Rule: convert.OpencodeRule, Text: convert.OpencodeText},
-			[]string{"rm x", "curl x.example"}, []string{`"git push *": "ask"`, `"rm *": "deny"`}},
+		{"claude-code", "Bash", []string{"rm x", "env curl x.example", "cat .env"},
+			[]string{`"Bash(npm test *)"`, `"Bash(git push *)"`, `"Read(.env)"`, `"WebFetch(domain:docs.example.com)"`,
+				`"PowerShell(rm *)"`}},
+		{"codex", "shell", []string{"rm x", "curl x.example"}, []string{
+			`prefix_rule(pattern=["git", "push"], decision="prompt")`, `prefix_rule(pattern=["rm"], decision="forbidden")`,
+			`host_executable(name="npm", paths=["/usr/bin/npm", "/bin/npm", "/usr/local/bin/npm"])`}},
+		{"cursor", "Shell", []string{"rm x", "curl x.example", "cat .env"}, []string{`"Shell(npm:test *)"`, `"Shell(rm:*)"`}},
+		{"gemini", "run_shell_command", []string{"rm x", "curl x.example", "cat .env"},
+			[]string{`commandPrefix = "git push"`}},
+		{"opencode", "bash", []string{"rm x", "curl x.example", "cat .env"}, []string{`"git push *": "ask"`,
+			`"rm *": "deny"`, "\"permission\": {\n    \"*\": \"ask\"", `"*/.env/*": "deny"`}},
 	} {
-		t.Run(tt.dialect, func(t *testing.T) {
+		t.Run(tt.agent, func(t *testing.T) {
+			target := convert.Targets()[tt.agent]
 			var err error
-			if tt.target.Dialect, err = all.Find(tt.dialect); err != nil {
+			if target.Dialect, err = all.Find(target.Name); err != nil {
 				t.Fatal(err)
 			}
-			res, err := convert.Export(l, &tt.target)
+			res, err := convert.Export(l, &target)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,8 +62,8 @@ deny:
 					t.Errorf("%s is missing:\n%s", w, res.Text)
 				}
 			}
-			there, err := dialect.Load(tt.target.Dialect, &dialect.Input{Home: diff.Home,
-				Files: []dialect.File{{Name: tt.target.File, Data: []byte(res.Text)}}})
+			there, err := dialect.Load(target.Dialect, &dialect.Input{Home: diff.Home, Options: target.Options,
+				Files: []dialect.File{{Name: target.File, Data: []byte(res.Text)}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,18 +81,90 @@ deny:
 					t.Errorf("%s is %s", command, v)
 				}
 			}
-			if v := decide("npm test"); v != obstat.Allow && tt.dialect != "codex" { // which has no words for files
+			if v := decide("npm test"); v != obstat.Allow {
 				t.Errorf("npm test is %s", v)
 			}
-			for _, u := range res.Unsaid {
-				t.Logf("not said: %s %s: %s", u.Verdict, u.Rule, u.Why)
+			for _, command := range []string{"./npm test", "/tmp/npm test"} {
+				if v := decide(command); v == obstat.Allow {
+					t.Errorf("%s is allowed: a file of that name is another program", command)
+				}
 			}
-			for _, r := range res.Looser {
+			if len(res.Looser) > 0 {
+				t.Errorf("looser: %+v", res.Looser)
+			}
+			for _, r := range res.Alone { // Codex has no words for files
+				if tt.agent != "codex" {
+					t.Errorf("%s alone is freer: %s %s", tt.agent, r.Call.Tool, r.Call.Input)
+				}
 				if there.Policy.Decide(r.Call, world).Verdict <= l.Policy.Decide(r.Call, world).Verdict {
 					t.Errorf("%s %s is said to be freer", r.Call.Tool, r.Call.Input)
 				}
 			}
-			t.Logf("%d rules, %d sentences without one, %d regions freer", res.Said, len(res.Unsaid), len(res.Looser))
+			t.Logf("%d rules, %d sentences without one, %d regions freer alone", res.Said, len(res.Unsaid), len(res.Alone))
 		})
+	}
+}
+
+// TestExportHoldsBack exports policies whose agent would be freer by its own defaults: what no rule allows is asked
+// about, an exception is asked about, and a condition is not left out of an allow.
+func TestExportHoldsBack(t *testing.T) {
+	const text = `version: 1
+allow:
+  - run exactly git status
+  - write workspace except .git/**
+  - rule: run git clean
+    when: {reversible: true}
+ask:
+  - read *.pem
+deny:
+  - read .env, *.key
+`
+	l := load(t, native.Name, native.File, text, nil)
+	for agent, target := range convert.Targets() {
+		t.Run(agent, func(t *testing.T) {
+			var err error
+			if target.Dialect, err = all.Find(target.Name); err != nil {
+				t.Fatal(err)
+			}
+			res, err := convert.Export(l, &target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			there, err := dialect.Load(target.Dialect, &dialect.Input{Home: diff.Home, Options: target.Options,
+				Files: []dialect.File{{Name: target.File, Data: []byte(res.Text)}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, command := range []string{"git clean -fd", "git status --porcelain=v2 -z", "cp x .git/hooks/post-commit",
+				"cp x .claude/settings.json", "cat a.key", "cat .env"} {
+				input, _ := json.Marshal(map[string]string{"command": command})
+				c := &obstat.Call{Tool: target.Tools[0], Input: input, Dir: diff.Dir, Roots: []string{diff.Dir}}
+				world := &obstat.Snapshot{HomeDir: diff.Home}
+				was, now := l.Policy.Decide(c, world).Verdict, there.Policy.Decide(c, world).Verdict
+				if now > was && (now == obstat.Allow || agent != "codex") {
+					t.Errorf("%s is %s, was %s", command, now, was)
+				}
+			}
+			if len(res.Looser) > 0 {
+				t.Errorf("looser: %+v", res.Looser[0])
+			}
+		})
+	}
+}
+
+// TestExportSecrets says a place with a name by its paths, wherever they lie.
+func TestExportSecrets(t *testing.T) {
+	for agent, want := range map[string][]string{
+		"claude-code": {"Read(//**/.env)", "Read(//**/.ssh/id_*)", "Read(//etc/shadow)"},
+		"cursor":      {"Read(/**/.env)"},
+		"opencode":    {"read\t.env", "read\t*/.ssh/id_*", "external_directory\t/etc/shadow*"},
+	} {
+		target := convert.Targets()[agent]
+		got := target.Rules(obstat.Deny, "read", "secrets")
+		for _, w := range want {
+			if !slices.Contains(got, w) {
+				t.Errorf("%s: %s is missing", agent, w)
+			}
+		}
 	}
 }

@@ -28,6 +28,10 @@ type Options struct {
 	// look at, and tells regions apart by kinds of tools: between dialects, each knows tools that the
 	// other does not.
 	Readable bool
+	// Tools are those that calls are made of, besides tools of servers; none: all that are known.
+	Tools []string
+	// Skip leaves a call out, such as one that an agent refuses by itself; nil leaves none out.
+	Skip func(*obstat.Call) bool
 	// World is what the calls see of the machine; nil: a home directory and nothing else.
 	World obstat.World
 	// Made keeps the texts that are made of patterns, for the next comparison; nil keeps none.
@@ -82,7 +86,7 @@ func Compare(was, now *obstat.Policy, o *Options) *Report {
 	if o == nil {
 		o = &Options{}
 	}
-	c := &comparison{was: was, now: now, world: o.World, readable: o.Readable, made: o.Made,
+	c := &comparison{was: was, now: now, world: o.World, readable: o.Readable, made: o.Made, only: o.Tools, skip: o.Skip,
 		left:    cmp.Or(o.Limit, maxTried),
 		regions: map[region]*Region{},
 		report:  &Report{V: 1, Was: was.Digest(), Now: now.Digest(), Regions: []Region{}}}
@@ -161,6 +165,8 @@ type comparison struct {
 	modes    []obstat.Mode
 	lacks    map[*obstat.Policy][]obstat.Mode // modes that only the other has
 	readable bool
+	only     []string // tools that calls are made of; none: all
+	skip     func(*obstat.Call) bool
 	left     int       // calls that may still be decided
 	under    []setting // circumstances to try each call under, besides none
 	made     *Made
@@ -181,6 +187,9 @@ type region struct {
 
 // try decides a call in all modes, and under all circumstances that rules want.
 func (c *comparison) try(call *obstat.Call, given bool) {
+	if c.skip != nil && c.skip(call) {
+		return
+	}
 	for _, u := range c.under {
 		if in, ok := u.apply(call); ok && !given {
 			c.left--

@@ -218,7 +218,8 @@ var noTools = []string{"doom_loop", "external_directory"}
 // names, and those of the catalogue.
 func (s *search) toolNames() (out []string) {
 	add := func(name string) {
-		if name != "" && !slices.Contains(out, name) && !slices.Contains(noTools, name) {
+		other := len(s.only) > 0 && !slices.Contains(s.only, name) && !strings.HasPrefix(name, serverPrefix)
+		if name != "" && !other && !slices.Contains(out, name) && !slices.Contains(noTools, name) {
 			out = append(out, name)
 		}
 	}
