@@ -39,13 +39,27 @@ func (pl *pipeline) formsOf(compiled func(Text) *pattern.Pattern) []form {
 	return pl.forms
 }
 
+// joinsLater tells whether there is an operator behind a wildcard: `curl* | *sh`, and as an expression
+// `curl.*\ \|\ .*sh`, where `|` alone means something else.
+func joinsLater(t Text) bool {
+	switch t.Flavour {
+	case pattern.Wildcard, pattern.Bash, pattern.Fnmatch:
+		return joins(t.Text)
+	case pattern.Full:
+		return strings.Contains(t.Text, `\|`) || strings.Contains(t.Text, "&&")
+	}
+	return false
+}
+
+func joins(text string) bool { return strings.ContainsAny(text, "|;") || strings.Contains(text, "&&") }
+
 func formOf(r *Rule, compiled func(Text) *pattern.Pattern) (f form, ok bool) {
 	if r.Pattern.IsZero() {
 		return form{}, false
 	}
 	f = form{rule: r, pattern: compiled(r.Pattern)}
 	prefix := strings.TrimSpace(f.pattern.Shape().Prefix)
-	f.chain = strings.ContainsAny(prefix, "|;") || strings.Contains(prefix, "&&")
+	f.chain = joins(prefix) || joinsLater(r.Pattern)
 	if !f.chain && !strings.Contains(prefix, " -") || strings.HasPrefix(prefix, "/") {
 		return form{}, false
 	}

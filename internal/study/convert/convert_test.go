@@ -212,3 +212,23 @@ func says(text, sentence string) bool {
 	}
 	return false
 }
+
+// TestPlacesOfRules says rules for all of a project, and for all around it, by the places that they mean.
+func TestPlacesOfRules(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"permissions": {"allow": ["Read(./**)"]}}`:          "allow read workspace",
+		`{"permissions": {"allow": ["Edit(/**)"]}}`:           "allow read workspace\nallow write workspace",
+		`{"permissions": {"deny": ["Read(../**)"]}}`:          "deny read outside workspace\ndeny write and delete outside workspace",
+		`{"permissions": {"deny": ["Read(../other/*.txt)"]}}`: "deny read outside workspace\ndeny write and delete outside workspace",
+		`{"permissions": {"allow": ["Read(../other/**)"]}}`:   "",
+	} {
+		said, _ := convert.Sentences(load(t, "", ".claude/settings.json", text, nil))
+		var got []string
+		for _, s := range said {
+			got = append(got, s.Verdict.String()+" "+s.Text)
+		}
+		if got := strings.Join(got, "\n"); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

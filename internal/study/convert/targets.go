@@ -307,6 +307,9 @@ func geminiRules(v obstat.Verdict, verb, target string) []string {
 		return []string{shellTool + "\nargsPattern = " + tomlText(whole)}
 	case verb == "run" && !strings.Contains(text, "*"):
 		return []string{shellTool + "\ncommandPrefix = " + jsonx.Quote(text)}
+	case verb == "run" && v != obstat.Allow:
+		glob := strings.ReplaceAll(regexp.QuoteMeta(jsonInner(text)), `\*`, ".*")
+		return []string{shellTool + "\nargsPattern = " + tomlText(`"command":".*`+glob)}
 	case verb == "read" || verb == "write":
 		return geminiPaths(v, verb, target)
 	case verb == "connect" && target == "anywhere":

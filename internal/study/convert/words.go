@@ -69,8 +69,8 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 // cannot be said.
 func effectSentence(r *obstat.Rule, verb, text string, exact bool) string {
 	target := targetOf(verb, r.Field, text, exact)
-	if target == "" {
-		return ""
+	if target == "" || target == outsideWorkspace && r.Verdict == obstat.Allow {
+		return "" // `../lib` is less than all that lies outside
 	}
 	if below, ok := strings.CutSuffix(target, "/**"); ok && r.Verdict == obstat.Allow {
 		target = below + "/*" // the files in it, and not the directory
@@ -167,10 +167,19 @@ func actions(texts []string, v obstat.Verdict) (out []string, why string) {
 	return out, ""
 }
 
+// outsideWorkspace is the place of `../x`, which obstat.yaml cannot name.
+const outsideWorkspace = "outside workspace"
+
 // targetOf writes the target of a verb; "" where it has none.
 func targetOf(verb, field, text string, exact bool) string {
-	if strings.Trim(text, "* ") == "" {
+	inProject := verb != "run" && verb != "connect" && (field == "root" || field == "cwd")
+	switch all := strings.Trim(strings.TrimPrefix(text, "./"), "* ") == ""; {
+	case all && inProject:
+		return "workspace" // `Read(./**)` says nothing of other places
+	case all:
 		return map[bool]string{true: "anywhere", false: "anything"}[verb == "connect"]
+	case verb != "run" && verb != "connect" && strings.HasPrefix(strings.TrimPrefix(text, "**/")+"/", "../"):
+		return outsideWorkspace
 	}
 	switch verb {
 	case "run":
