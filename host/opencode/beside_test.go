@@ -56,7 +56,10 @@ func TestBeside(t *testing.T) {
 	}
 	calls := generated(t, n)
 	c := &comparison{t: t, calls: calls}
-	out := bunTest(t, c.answer, "--preload", preload, "test/obstat-calls.test.ts")
+	out, err := bunTest(t, c.answer, "opencode", "--preload", preload, "test/obstat-calls.test.ts")
+	if err != nil {
+		t.Errorf("opencode: %v", err)
+	}
 	t.Logf("%d calls: %v", c.done, c.counts)
 	for _, example := range c.examples {
 		t.Log(example)

@@ -41,6 +41,7 @@ originals() {
 	[ ! -d "$theirs" ] || "$(env adk-fluent)/python" -m theirs adk-fluent "$theirs"
 	"$(env adk-fluent)/python" -m theirs.beside adk-fluent "$calls"
 	"$(env adk-fluent)/python" -W ignore -m suite.documents adk-fluent
+	"$(env adk-fluent)/python" -W ignore -m suite.migrations adk-fluent
 	echo "sdk/python: AgentScope's own tests"
 	for version in 2.0.4 2.0.6; do
 		theirs=$cache/theirs-agentscope-$version
@@ -53,6 +54,7 @@ originals() {
 	for name in agentscope-2.0.4 agentscope; do
 		"$(env $name)/python" -m theirs.beside agentscope "$calls"
 		"$(env $name)/python" -W ignore -m suite.documents agentscope
+		"$(env $name)/python" -W ignore -m suite.migrations agentscope
 	done
 	echo "sdk/python: openJiuwen's own tests, and its engine beside obstat's"
 	theirs=$cache/theirs-openjiuwen-0.1.16
@@ -69,7 +71,9 @@ originals() {
 		return 1
 	}
 	grep "bad input" "$cache/jiuwenswarm.log"
-	OBSTAT_BESIDE=$calls "$(env tools)/python" -m pytest -q tests/test_chorus.py
+	"$(env jiuwenswarm)/python" -W ignore -m suite.migrations jiuwenswarm
+	"$(env tools)/python" -m suite.migrations chorus
+	OBSTAT_BESIDE=$calls "$(env postgres)/python" -m pytest -q tests/test_chorus.py # with a PostgreSQL for its audit table
 }
 
 cd "$here"
@@ -84,7 +88,7 @@ tools=$(env tools)
 "$tools/mypy" --no-error-summary
 echo "sdk/python: the package"
 sh ../trusted.sh || exit 0
-"$tools/python" -m pytest -q tests
+"$tools/python" -m pytest -q -rs tests
 for other in ${PYTHONS:-}; do
 	echo "sdk/python: the package, $($other --version)"
 	"$(python=$other env pytest)/python" -m pytest -q tests

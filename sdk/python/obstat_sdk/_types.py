@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 import os
 from collections.abc import Mapping
@@ -42,6 +43,17 @@ class SocketError(ObstatError):
 
 class VersionError(ObstatError):
     """What answers is no obstat server of this API's version."""
+
+
+def told(e: Exception) -> str:
+    """Says why a call could not be decided, without the places of this machine, which the log has: a model reads it."""
+    if not isinstance(e, ObstatError):
+        return f"the call could not be decided: {type(e).__name__}: {e}"
+    kind = {VersionError: "version", SocketError: "socket", ConfigError: "configuration"}.get(type(e), e.decision.error)
+    if kind in ("unreachable", "timeout", "unreadable", "version", "socket", "configuration"):
+        logging.getLogger("obstat_sdk").warning("a call was denied: %s", e.reason)
+        return f"the permission policy could not be asked ({kind})"
+    return e.reason
 
 
 class Denied(ObstatError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from adk_fluent import Agent as Fluent
@@ -10,10 +12,12 @@ from adk_fluent._permissions._mode import ALL_MODES
 from google.adk.runners import InMemoryRunner
 from google.adk.tools.agent_tool import AgentTool
 
+from obstat_sdk import Client
+from obstat_sdk.adapters import adk_fluent as drop_in
 from obstat_sdk.adapters.adk_fluent import ObstatPermissionPlugin
 from obstat_sdk.adapters.google_adk import ObstatPlugin
 
-from . import google_adk
+from . import bad, google_adk
 from .cases import SUB, NotThere, Turn, Use, World
 
 PACKAGE = "adk-fluent"
@@ -62,6 +66,73 @@ def attempt(w: World, mode: str, rule: str, call: Use) -> str:
     events = google_adk.run_once(runner, w)
     asked += [c for e in events for c in e.get_function_calls() if c.name == google_adk.CONFIRM]
     return "ran" if w.ran else "asked" if asked else "refused"
+
+
+def whatever_goes_wrong_denies(w: World) -> None:
+    """No server, another version, nonsense, silence, a policy of a newer release, a check that raises or answers nonsense."""
+    allow = frozenset({"bash"})
+    try:
+        with bad.servers() as places:
+            for name, address in places.items():
+                drop_in.use(Client(address, timeout=1))
+                said = drop_in.PermissionPolicy(allow=allow).check("bash", {"command": "ls"})
+                assert said.is_deny and said.reason and address.removeprefix("unix:") not in said.reason, (name, said)
+        drop_in.use(Client(w.server.address))
+
+        @dataclass(frozen=True)
+        class Newer(PermissionPolicy):
+            never: frozenset[str] = frozenset()
+
+        Newer.__module__ = "adk_fluent._permissions._policy"
+        ask = drop_in.make_permission_callback
+        bash = Named("bash")
+        told = ask(Newer(allow=allow, never=allow))(tool=bash, args={}, tool_context=None)
+        assert "'never'" in told["error"] and ask(Newer(allow=allow))(tool=bash, args={}, tool_context=None) is None, told
+
+        @dataclass(frozen=True)
+        class Mine(drop_in.PermissionPolicy):
+            root: str = "/srv"
+            answer: Any = None
+
+            def check(self, tool_name: str, tool_input: Any = None) -> Any:
+                if self.answer == "raise":
+                    raise RuntimeError("the check broke")
+                return super().check(tool_name, tool_input) if self.answer == "own" else self.answer
+
+        assert ask(Mine(allow=allow, answer="own"))(tool=bash, args={}, tool_context=None) is None
+        for answer, words in (("raise", "the check broke"), (None, "could not be decided"), ("allow", "could not be decided")):
+            told = ask(Mine(allow=allow, answer=answer))(tool=bash, args={}, tool_context=None)
+            assert words in told["error"], (answer, told)
+            plugin = drop_in.permission_plugin(Mine(allow=allow, answer=answer))
+            told = asyncio.run(plugin.before_tool_callback(tool=bash, tool_args={}, tool_context=None))
+            assert told is not None and words in told["error"], (answer, told)
+    finally:
+        drop_in.use(None)
+
+
+def equal_calls_ask_once(w: World) -> None:
+    """Equal arguments in another order, at the same time and after it, are one question, and its answer stands."""
+    drop_in.use(Client(w.server.address))
+    asked: list[Any] = []
+
+    async def handler(name: str, args: Any, _: Any) -> bool:
+        asked.append(args)
+        await asyncio.sleep(0)
+        return len(asked) == 1  # another answer would be a no
+
+    async def go() -> list[Any]:
+        plugin = drop_in.permission_plugin(drop_in.H.ask_before("pay"), handler=handler, memory=drop_in.H.approval_memory())
+        given: list[dict[str, Any]] = [{"to": "bob", "n": 1}, {"n": 1, "to": "bob"}]
+        put = [plugin.before_tool_callback(tool=Named("pay"), tool_args=dict(a), tool_context=None) for a in given]
+        return [*await asyncio.gather(*put), await plugin.before_tool_callback(tool=Named("pay"), tool_args=given[1], tool_context=None)]
+
+    try:
+        assert asyncio.run(go()) == [None, None, None] and len(asked) == 1, asked
+    finally:
+        drop_in.use(None)
+
+
+CHECKS = [whatever_goes_wrong_denies, equal_calls_ask_once]
 
 
 def document() -> dict[str, Any]:

@@ -6,7 +6,7 @@ import asyncio
 import copy
 import threading
 import time
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from google.adk.agents import LlmAgent
 from google.adk.agents.run_config import RunConfig, StreamingMode
@@ -40,6 +40,11 @@ class Script(BaseLlm):
         else:
             parts = [types.Part(function_call=types.FunctionCall(id=self.world.id(at, i), name=n, args=a)) for i, (n, a) in enumerate(turn)]
         yield LlmResponse(content=types.Content(role="model", parts=parts))
+
+
+def scripted(turns: list[Turn]) -> Any:
+    """A model that does what the turns say, outside of the suite."""
+    return Script(model="m", world=World(cast("Any", None), False, "unix:/none"), turns=turns)
 
 
 def model(w: World) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -9,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -45,13 +47,14 @@ class UnixHTTP(http.client.HTTPConnection):
 class Server:
     """An obstat server on a socket of its own, and a person's token for it."""
 
-    def __init__(self, policy: str = POLICY, name: str = "opencode.json") -> None:
+    def __init__(self, policy: str = POLICY, name: str = "opencode.json", flags: tuple[str, ...] = ()) -> None:
         self.dir = Path(tempfile.mkdtemp(prefix="ob"))
         self.dir.chmod(0o700)
         self.path = str(self.dir / "s")
         self.address = "unix:" + self.path
         self._policy = self.dir / name
         self._policy.write_text(policy)
+        self._flags = flags
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
         made = as_person(str(self.dir), "token", "create", "--json", "--person", "ann", "--store", str(self.dir / "obstat.db"))
@@ -59,7 +62,7 @@ class Server:
 
     def start(self) -> None:
         env = {**os.environ, "HOME": str(self.dir), "XDG_STATE_HOME": str(self.dir / "state")}
-        command = [binary(), "serve", "--addr=", "--socket", self.path, "--store", str(self.dir / "obstat.db"), "--policy", str(self._policy)]
+        command = [binary(), "serve", "--addr=", "--socket", self.path, "--store", str(self.dir / "obstat.db"), "--policy", str(self._policy), *self._flags]
         with open(self.dir / "log", "ab") as log:
             self._process = subprocess.Popen(command, env=env, stdout=log, stderr=log)
         until = time.monotonic() + 60
@@ -127,3 +130,35 @@ class Server:
 
     def ledger(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self._send("GET", "/v1/ledger")[1].splitlines()]
+
+
+class Fake:
+    """Answers every connection with the same bytes."""
+
+    def __init__(self, dir: Path, answer: bytes | None) -> None:
+        self.path = str(dir / "s")
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.bind(self.path)
+        os.chmod(self.path, 0o600)
+        self.sock.listen(16)
+        self.answer, self.open = answer, list[socket.socket]()
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self) -> None:
+        while True:
+            try:
+                conn, _ = self.sock.accept()
+            except OSError:
+                return
+            self.open.append(conn)
+            if self.answer is None:
+                continue  # and never says a word
+            with contextlib.suppress(OSError):  # the test has seen enough
+                conn.recv(1 << 20)
+                conn.sendall(self.answer)
+                conn.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        self.sock.close()
+        for c in self.open:
+            c.close()

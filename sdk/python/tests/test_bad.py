@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import math
 import os
 import shutil
@@ -24,6 +23,7 @@ from test_client import Patient, Sync
 import obstat_sdk as obstat
 from obstat_sdk import BadCall, Call, Client, ConfigError, SocketError, VersionError
 from obstat_sdk._types import decode_input
+from suite.server import Fake
 
 both = pytest.mark.parametrize("make", [Patient, Sync])
 
@@ -144,38 +144,6 @@ OK = b'{"verdict":"allow","reason":"r"}'
 
 def http(body: bytes = OK, status: bytes = b"200 OK", head: bytes = b"Obstat-Api: 1\r\n") -> bytes:
     return b"HTTP/1.1 " + status + b"\r\n" + head + b"Content-Length: %d\r\n\r\n" % len(body) + body
-
-
-class Fake:
-    """Answers every connection with the same bytes."""
-
-    def __init__(self, dir: Path, answer: bytes | None) -> None:
-        self.path = str(dir / "s")
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.bind(self.path)
-        os.chmod(self.path, 0o600)
-        self.sock.listen(16)
-        self.answer, self.open = answer, []
-        threading.Thread(target=self.serve, daemon=True).start()
-
-    def serve(self) -> None:
-        while True:
-            try:
-                conn, _ = self.sock.accept()
-            except OSError:
-                return
-            self.open.append(conn)
-            if self.answer is None:
-                continue  # and never says a word
-            with contextlib.suppress(OSError):  # the test has seen enough
-                conn.recv(1 << 20)
-                conn.sendall(self.answer)
-                conn.shutdown(socket.SHUT_WR)
-
-    def close(self) -> None:
-        self.sock.close()
-        for c in self.open:
-            c.close()
 
 
 @pytest.fixture

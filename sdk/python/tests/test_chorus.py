@@ -6,17 +6,22 @@ import asyncio
 import os
 import random
 import re
+import shutil
 import sqlite3
+import subprocess
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from obstat_sdk import Client
+from obstat_sdk import Call, Client
 from obstat_sdk.adapters import chorus
 from obstat_sdk.adapters.chorus import Audit, Decision, Gatekeeper, InvalidProfileError, PermissionEngine, PermissionProfile, Question, Reply
-from suite.server import Server
+from suite import bad
+from suite.server import Server, binary
 
 CUSTOM = {
     "allow": ["tool:view:.*", "tool:create_file:docs/.*", "tool:str_replace:docs/.*", "tool:self_edit:docs:.*"],
@@ -77,22 +82,100 @@ def test_document(engine: PermissionEngine, shared: Server, tmp_path: Any) -> No
 
 
 def test_bad_input(engine: PermissionEngine, shared: Server) -> None:
-    for bad in ("root", {"allow": ["tool:("], "ask": []}, {"allow": "tool:.*"}, {"allow": [1]}, {"allow": [], "deny": []}):
+    for wrong in ("root", {"allow": ["tool:("], "ask": []}, {"allow": "tool:.*"}, {"allow": [1]}, {"allow": [], "deny": []}):
         with pytest.raises(InvalidProfileError):
-            engine.resolve_profile(bad)
+            engine.resolve_profile(wrong)
     everything = engine.resolve_profile("open")
     for action in ("", "bash:ls", "tool:git:push origin HEAD:main", "tool:git:push origin +main", "tool:view:../x", "tool:bash:ls\npwd", "\ud800"):
         assert engine.check(everything, action) is Decision.DENY, action
-    gone = PermissionEngine(server="unix:" + str(shared.dir / "gone"))
-    assert gone.check(PermissionProfile(name="open"), "tool:view:a") is Decision.DENY
+    with bad.servers() as places:
+        for name, address in places.items():
+            if name == "silent":
+                continue  # which takes its time, and the client's own tests have it
+            off = PermissionEngine(server=address)
+            assert off.check(PermissionProfile(name="open"), "tool:view:a") is Decision.DENY, name
+            keeper = Gatekeeper(off, None, None)
+            said = asyncio.run(keeper.check(PermissionProfile(name="open"), "tool:view:a", agent="a", user="u"))
+            assert not said.allowed and "Permission denied" in said.error and address.removeprefix("unix:") not in said.error, (name, said)
+    for reply in (None, True, "yes", Reply("u", "yes"), Reply("u", 1), {"approve": True}):  # type: ignore[arg-type]
+
+        async def ask(_: Question, reply: Any = reply) -> Any:
+            return reply
+
+        keeper = Gatekeeper(engine, None, ask)
+        said = asyncio.run(keeper.check(engine.resolve_profile("standard"), "tool:bash:make", agent="a", user="u"))
+        assert said.decision == "ask_denied" and "asking failed: TypeError" in said.error, (reply, said)
 
 
-def rows(db: sqlite3.Connection) -> list[tuple[str, ...]]:
-    return db.execute("SELECT agent_name, action_string, decision, user_id, detail FROM audit_log ORDER BY rowid").fetchall()
+def test_asked_once(engine: PermissionEngine) -> None:
+    """Equal actions at the same time are questions one after the other, and each answer counts for one."""
+    open_now, replies = 0, [True, False]
+
+    async def ask(q: Question) -> Reply:
+        nonlocal open_now
+        open_now += 1
+        assert open_now == 1
+        await asyncio.sleep(0)
+        open_now -= 1
+        return Reply(q.user, replies.pop(0))
+
+    async def go() -> list[str]:
+        keeper, standard = Gatekeeper(engine, None, ask), engine.resolve_profile("standard")
+        both = [keeper.check(standard, "tool:bash:make", agent="a", user="u") for _ in range(2)]
+        return sorted(r.decision for r in await asyncio.gather(*both))
+
+    assert asyncio.run(go()) == ["ask_approved", "ask_denied"]
+
+
+def rows(db: Any) -> list[tuple[str, ...]]:
+    cursor = db.cursor()
+    cursor.execute("SELECT agent_name, action_string, decision, user_id, detail FROM audit_log")
+    out: list[tuple[str, ...]] = cursor.fetchall()
+    return out
+
+
+@pytest.fixture
+def postgres(tmp_path: Path) -> Iterator[Any]:
+    """A connection to a PostgreSQL of the test's own."""
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not here: requirements/postgres.txt has it")
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not programs:
+        pytest.skip("PostgreSQL's initdb is not here")
+    bin, data = programs[-1].parent, Path(tempfile.mkdtemp(prefix="ob"))
+    as_user: dict[str, Any] = {}
+    if os.geteuid() == 0:  # which PostgreSQL does not run as
+        os.chown(data, 65534, 65534)
+        as_user = {"user": 65534, "group": 65534}
+    flags = ["-A", "trust", "-U", "obstat", "--no-sync", "--locale=C", "-E", "UTF8"]
+    subprocess.run([bin / "initdb", "-D", data / "db", *flags], check=True, capture_output=True, cwd="/", **as_user)
+    log = (tmp_path / "log").open("wb")
+    server = subprocess.Popen([bin / "postgres", "-D", data / "db", "-k", data, "-h", "", "-F"], stdout=log, stderr=log, cwd="/", **as_user)
+    until = time.monotonic() + 60
+    db = None
+    while db is None:
+        try:
+            db = psycopg.connect(host=str(data), user="obstat", dbname="postgres")
+        except psycopg.OperationalError:
+            assert server.poll() is None and time.monotonic() < until, (tmp_path / "log").read_text()
+            time.sleep(0.05)
+    yield db
+    db.close()
+    server.terminate()
+    server.wait(60)
+    log.close()
+    shutil.rmtree(data)
 
 
 def test_gatekeeper(engine: PermissionEngine, shared: Server, tmp_path: Any) -> None:
-    db = sqlite3.connect(":memory:", check_same_thread=False)
+    whole_way(engine, shared, tmp_path, sqlite3.connect(":memory:", check_same_thread=False), "?")
+
+
+def test_gatekeeper_postgres(engine: PermissionEngine, shared: Server, tmp_path: Any, postgres: Any) -> None:
+    whole_way(engine, shared, tmp_path, postgres, "%s")
+
+
+def whole_way(engine: PermissionEngine, shared: Server, tmp_path: Any, db: Any, placeholder: str) -> None:
+    """The document's rows, in a table that reviewers query with SQL."""
     asked: list[str] = []
     replies = [Reply("eve", True), Reply("12345", True), Reply("12345", False), Reply("bob", True, [chorus.ADMINISTRATOR])]
 
@@ -100,7 +183,7 @@ def test_gatekeeper(engine: PermissionEngine, shared: Server, tmp_path: Any) -> 
         asked.append(q.text)
         return replies.pop(0)
 
-    keeper = Gatekeeper(PermissionEngine(server=shared.address, workspace=str(tmp_path), grants=GRANTS), Audit(db), ask)
+    keeper = Gatekeeper(PermissionEngine(server=shared.address, workspace=str(tmp_path), grants=GRANTS), Audit(db, placeholder), ask)
     standard, locked = engine.resolve_profile("standard"), engine.resolve_profile("locked")
 
     def check(profile: PermissionProfile, action: str, **more: Any) -> chorus.Result:
@@ -136,8 +219,29 @@ def test_gatekeeper(engine: PermissionEngine, shared: Server, tmp_path: Any) -> 
         ("frontend", "tool:bash:make", "ask_denied", "12345", "Timed out after 0.01 seconds"),
         ("frontend", "tool:bash:make", "ask_denied", "12345", "asking failed: TypeError: a reply is a Reply, not True"),
     ]
+    cursor = db.cursor()
+    cursor.execute("SELECT count(*) FROM audit_log WHERE decision = 'ask_denied' AND detail LIKE 'Timed out%'")
+    assert cursor.fetchall() == [(1,)], "an ask that expires is a row"
     db.close()
     assert not check(standard, "tool:view:README.md").allowed, "without a row nothing runs"
+
+
+def test_expired_on_the_server() -> None:
+    """An ask that nobody answers on the server is a record there, and a row of the document's table."""
+    server = Server('{"permissions": "standard"}', "agent.json", ("--ask-timeout", "100ms"))
+    try:
+        call = Call("bash", {"command": "npm test"}, agent="frontend", user="12345", dir=str(server.dir))
+        assert Client(server.address).authorize(call).effect == "ask"
+        until = time.monotonic() + 120
+        while not any(r.get("verdict") == "expired" for r in server.ledger()):
+            assert time.monotonic() < until, server.ledger()
+            time.sleep(0.1)
+        out = subprocess.run(
+            [binary(), "log", "export", "--format", "chorus", "--store", str(server.dir / "obstat.db")], capture_output=True, text=True, check=True
+        ).stdout
+        assert "tool:bash:npm test" in out and "ask_denied" in out and "12345" in out, out
+    finally:
+        server.close()
 
 
 def test_roles(engine: PermissionEngine, shared: Server, tmp_path: Any) -> None:

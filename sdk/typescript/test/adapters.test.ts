@@ -108,3 +108,27 @@ test("tools that are guarded twice keep to the last guard", async () => {
   await call();
   assert.equal(ran.length, 1);
 });
+
+test("a request that nobody waits for leaves the inbox", async () => {
+  interface Pay {
+    execute(input: unknown, options: { toolCallId: string; abortSignal?: AbortSignal }): Promise<unknown>;
+  }
+  const mine = async (name: string): Promise<number> => (await server.pending()).filter((r) => r.call.session === name).length;
+  const pay = (options: object): Pay => guardTools({ pay: { execute: async () => "paid" } }, { client, ...options }).pay as unknown as Pay;
+  for (const options of [{ ask: "deny" }, { ask: "wait", wait: 1 }]) {
+    const name = session();
+    await assert.rejects(pay({ ...options, session: name }).execute({ to: "bob" }, { toolCallId: "1" }), /approve|Pending|ask/i);
+    assert.equal(await mine(name), 0, JSON.stringify(options));
+  }
+  const name = session();
+  const stop = new AbortController();
+  const waiting = pay({ ask: "wait", wait: 60, session: name }).execute({ to: "bob" }, { toolCallId: "1", abortSignal: stop.signal });
+  waiting.catch(() => {});
+  while ((await mine(name)) === 0) await new Promise((done) => setTimeout(done, 20));
+  stop.abort();
+  await assert.rejects(waiting);
+  assert.equal(await mine(name), 0);
+  const paused = session();
+  await assert.rejects(pay({ session: paused }).execute({ to: "bob" }, { toolCallId: "1" }));
+  assert.equal(await mine(paused), 1); // for which a resume looks again
+});

@@ -13,5 +13,12 @@ plugin({
       [/packages\/opencode\/src\/permission\/arity\.ts$/, "arity.ts"],
     ] as const)
       build.onLoad({ filter }, () => ({ contents: readFileSync(`${here}/${name}`, "utf8"), loader: "ts" }))
+    // PermissionV2 keeps its queue and its saved approvals; rules are evaluated by obstat.
+    build.onLoad({ filter: /packages\/core\/src\/permission\.ts$/ }, ({ path }) => {
+      const own = readFileSync(path, "utf8")
+      const contents = own.replace(/export function evaluate\([\s\S]*?\n}\n/, readFileSync(`${here}/evaluate.ts`, "utf8"))
+      if (contents === own) throw new Error("PermissionV2 has no evaluate")
+      return { contents, loader: "ts" }
+    })
   },
 })

@@ -17,9 +17,8 @@ import asyncio
 import functools
 import inspect
 import json
-import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Protocol
 
 from adk_fluent import ApprovalMemory, PermissionDecision, PermissionMode
@@ -28,7 +27,7 @@ from adk_fluent import PermissionPlugin as _Plugin
 from adk_fluent import PermissionPolicy as _Policy
 
 from .. import client as _client
-from .._types import Call, ObstatError
+from .._types import Call, ObstatError, told
 from ..guard import Guard, copied
 from .google_adk import ObstatPlugin
 
@@ -44,8 +43,6 @@ __all__ = [
     "permission_plugin",
     "use",
 ]
-
-_log = logging.getLogger("obstat_sdk")
 
 LISTS = ("allow", "deny", "ask", "allow_patterns", "deny_patterns", "ask_patterns", "mutating_tools")
 
@@ -66,6 +63,16 @@ def use(judge: Judge | None) -> None:
     _judge = judge
 
 
+def _known(policy: Any) -> None:
+    """Raises where a policy of a newer adk-fluent says something that obstat does not read: it could forbid. Fields of
+    a program's own subclass are for its own `check`."""
+    for kind in type(policy).__mro__:
+        if kind.__module__.partition(".")[0] == "adk_fluent" and is_dataclass(kind):
+            more = [f.name for f in fields(kind) if f.name not in (*LISTS, "mode", "pattern_mode") and getattr(policy, f.name, None)]
+            if more:
+                raise ObstatError(f"the permission policy has {more[0]!r}, which this version of obstat does not know")
+
+
 def _file(p: Any) -> str:
     lists = {k: sorted(getattr(p, k)) if isinstance(getattr(p, k), frozenset) else list(getattr(p, k)) for k in LISTS}
     return json.dumps({"mode": p.mode, "pattern_mode": p.pattern_mode, **lists})
@@ -73,8 +80,9 @@ def _file(p: Any) -> str:
 
 def _decide(policy: Any, name: str, args: Mapping[str, Any] | None) -> Any:
     """Has obstat decide by the fields of a policy."""
-    files = getattr(policy, "parts", ()) or (_file(policy),)
     try:
+        _known(policy)
+        files = getattr(policy, "parts", ()) or (_file(policy),)
         put = {"dialect": "adkfluent", "files": [{"name": "permissions.json", "text": text} for text in files]}
         out = (_judge or _client()).decide_by(put, Call(name, copied(args or {}), agent="adk-fluent", mode=policy.mode))
         words = out.get("words")
@@ -86,16 +94,7 @@ def _decide(policy: Any, name: str, args: Mapping[str, Any] | None) -> Any:
             return PermissionDecision.ask(str(words["prompt"]))
         return PermissionDecision.deny(str(words["reason"]))
     except Exception as e:
-        _log.warning("the tool %r was denied: %s", name, e)
-        return PermissionDecision.deny(f"Tool '{name}' was denied: {_why(e)}")
-
-
-def _why(e: Exception) -> str:
-    """Says why there is no decision, without the places of this machine: a model reads it."""
-    error = e.decision.error if isinstance(e, ObstatError) else ""
-    if error in ("unreachable", "timeout", "unreadable"):
-        return f"the permission policy could not be asked ({error})."
-    return f"{e}"
+        return PermissionDecision.deny(f"Tool '{name}' was denied: {told(e)}.")
 
 
 STRICTNESS = {"deny": 0, "ask": 1, "allow": 2}
@@ -164,7 +163,7 @@ class PermissionPlugin(_Plugin):
             if said.is_ask:
                 said = await self._asked(name, tool_args, said)
         except Exception as e:
-            return {"error": f"Tool '{name}' was denied: {_why(e)}"}
+            return {"error": f"Tool '{name}' was denied: {told(e)}"}
         if not said.is_allow:
             return {"error": said.reason or f"Tool '{name}' denied."}
         self._apply_updated_input(tool_args, said)
@@ -217,7 +216,7 @@ def make_permission_callback(policy: Any, handler: Callable[[str, dict[str, Any]
             said = _check(policy, name, args)
             why = (said.reason or f"Tool '{name}' denied.") if said.is_deny else ask(name, args) if said.is_ask else None
         except Exception as e:
-            why = f"Tool '{name}' was denied: {_why(e)}"
+            why = f"Tool '{name}' was denied: {told(e)}"
         if why is not None:
             return {"error": why}
         if said.updated_input is not None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
@@ -30,7 +29,7 @@ from agentscope.permission import PermissionBehavior, PermissionContext, Permiss
 from agentscope.permission import PermissionEngine as _Engine
 from agentscope.tool import ToolBase, ToolChunk, ToolResponse
 
-from .._types import BadCall, Call, ConfigError, ObstatError, decode_input, encode
+from .._types import BadCall, Call, ConfigError, ObstatError, decode_input, encode, told
 from ..client import AsyncClient
 from ..guard import Checked, Guard, copied
 
@@ -39,8 +38,6 @@ __all__ = ["Agent", "ObstatEngine", "PermissionEngine", "protect"]
 A = TypeVar("A")
 
 _now: ContextVar[Any] = ContextVar("obstat_tool_call", default=None)
-
-_log = logging.getLogger("obstat_sdk")
 
 HEAD = tuple(int(n) if n.isdigit() else 0 for n in agentscope.__version__.split(".")[:3]) >= (2, 0, 5)
 """Since 2.0.5 read-only calls are allowed in every mode."""
@@ -236,11 +233,8 @@ def _known(context: PermissionContext) -> None:
 
 
 def _denied(tool: Any, e: Exception) -> Any:
-    why = e.reason if isinstance(e, ObstatError) else f"the call could not be decided: {type(e).__name__}: {e}"
-    if isinstance(e, ObstatError) and e.decision.error in ("unreachable", "timeout", "unreadable"):
-        _log.warning("the tool %r was denied: %s", getattr(tool, "name", tool), why)  # with places that are not the model's to read
-        why = f"the permission policy could not be asked ({e.decision.error})"
-    return PermissionDecision(behavior=PermissionBehavior.DENY, message=f"Permission denied for {getattr(tool, 'name', tool)}: {why}", decision_reason=why)
+    name, why = getattr(tool, "name", tool), told(e)
+    return PermissionDecision(behavior=PermissionBehavior.DENY, message=f"Permission denied for {name}: {why}", decision_reason=why)
 
 
 def _decision(checked: Checked, guard: Guard | None, claimed: bool) -> Any:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
-from .._types import Call, ObstatError
+from .._types import Call, ObstatError, told
 from ..client import Client
 
 __all__ = ["Audit", "Decision", "Gatekeeper", "InvalidProfileError", "PermissionEngine", "PermissionProfile", "Question", "Reply", "Result"]
@@ -186,7 +186,7 @@ class Gatekeeper:
         try:
             said = await asyncio.to_thread(self.engine._decide, profile, call)
         except ObstatError as e:
-            said = {"verdict": "deny", "reason": str(e), "stage": "obstat"}
+            said = {"verdict": "deny", "reason": told(e), "stage": "obstat"}
         verdict, why = said["verdict"], str(said.get("reason") or "")
         decision, detail = verdict, ""
         if verdict == "deny":

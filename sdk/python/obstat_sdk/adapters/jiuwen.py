@@ -32,7 +32,7 @@ from openjiuwen.harness.security.core import PermissionEngine
 from openjiuwen.harness.security.models import PermissionLevel, PermissionResult
 from openjiuwen.harness.security.shell_ast import parse_shell_for_permission
 
-from .._types import Call, ObstatError
+from .._types import Call, told
 from ..client import AsyncClient, Client
 from ..guard import Checked, Guard
 
@@ -61,8 +61,8 @@ class Engine(PermissionEngine):
                 ask = steps.send(self._obstat.decide_by(*ask))
         except StopIteration as end:
             level, rule, _ = end.value
-        except ObstatError as e:
-            return PermissionLevel.DENY, f"obstat: {e}"
+        except Exception as e:  # after which the framework would run the tool
+            return PermissionLevel.DENY, f"obstat: {told(e)}"
         if rule == _NO_RULE:
             return None, None
         return level, rule.removeprefix(_NO_RULE + "|")
@@ -81,11 +81,13 @@ class Engine(PermissionEngine):
                 ask = steps.send(await self._aobstat.decide_by(*ask))
         except StopIteration as end:
             level, rule, why = end.value
-        except ObstatError as e:
-            reason = f"obstat could not decide the call, so it is denied: {e}"
-            return PermissionResult(permission=PermissionLevel.DENY, matched_rule="obstat", reason=reason)
-        reason = self._get_reason(level, tool_name, rule) + why
-        outside = self._external_checker.check_external_paths(tool_name, tool_args if isinstance(tool_args, dict) else {})
+        except Exception as e:  # after which the framework would run the tool
+            return _refused(e)
+        try:
+            reason = self._get_reason(level, tool_name, rule) + why
+            outside = self._external_checker.check_external_paths(tool_name, tool_args if isinstance(tool_args, dict) else {})
+        except Exception as e:
+            return _refused(e)
         paths = outside.external_paths if outside is not None else None
         return PermissionResult(permission=level, matched_rule=rule, reason=reason, external_paths=paths)
 
@@ -146,6 +148,11 @@ _SHELLS = ("bash", "mcp_exec_command", "create_terminal")
 _PARTS = 64
 """A longer chain is asked about."""
 _STRICT = (PermissionLevel.DENY, PermissionLevel.ASK, PermissionLevel.ALLOW)
+
+
+def _refused(e: Exception) -> PermissionResult:
+    reason = f"obstat could not decide the call, so it is denied: {told(e)}"
+    return PermissionResult(permission=PermissionLevel.DENY, matched_rule="obstat", reason=reason)
 
 
 def _command(args: Any) -> str:

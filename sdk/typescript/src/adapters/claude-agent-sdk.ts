@@ -51,7 +51,9 @@ export function guard<O extends object>(options: O = {} as O, guarding: GuardOpt
   const seen = new Map<string, Seen>();
   const decide = async (tool: string, input: unknown, id: string | undefined, more: Partial<Seen>, signal?: AbortSignal): Promise<Decision> => {
     try {
-      return await by.client.authorize(by.call(tool, input, id, { session: more.session, dir: more.dir }), by.options(signal));
+      const d = await by.client.authorize(by.call(tool, input, id, { session: more.session, dir: more.dir }), by.options(signal));
+      await by.givenUp(d);
+      return d;
     } catch (e) {
       if (e instanceof ObstatError) return e.decision;
       throw e;

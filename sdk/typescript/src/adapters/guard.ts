@@ -59,9 +59,42 @@ export class Guard {
     }
   }
 
-  /** Runs a call's function if that is allowed; throws {@link Denied} or {@link Pending} otherwise. */
-  run<T>(call: Call, fn: (input: Record<string, unknown>) => T | Promise<T>, signal?: AbortSignal): Promise<T> {
-    return this.client.run(call, fn, this.options(signal));
+  /** Runs a call's function if that is allowed; throws {@link Denied} or {@link Pending} otherwise. A request that nobody waits
+   * for then, after `deny`, after `wait` and after an abort, leaves the inbox. */
+  async run<T>(call: Call, fn: (input: Record<string, unknown>) => T | Promise<T>, signal?: AbortSignal): Promise<T> {
+    let [started, asked] = [false, null as string | null];
+    const put = (options: { wait: number; signal: AbortSignal | undefined }): Promise<T> =>
+      this.client.run(
+        call,
+        (input) => {
+          started = true;
+          return fn(input);
+        },
+        options,
+      );
+    try {
+      if (this.ask !== "wait" || !call.id) return await put(this.options(signal));
+      try {
+        return await put({ wait: 0, signal }); // names the request, which an aborted wait does not
+      } catch (e) {
+        if (started || !(e instanceof Pending)) throw e;
+        asked = e.decision.id;
+      }
+      return await put(this.options(signal));
+    } catch (e) {
+      if (!started && e instanceof Pending) await this.givenUp(e.decision);
+      else if (!started && signal?.aborted) await this.#takeBack(asked, "the run was aborted");
+      throw e;
+    }
+  }
+
+  /** Takes the request of a decision back that a person has not answered, unless the run pauses for it. */
+  async givenUp(d: Decision): Promise<void> {
+    if (d.effect === "ask" && this.ask !== "pause") await this.#takeBack(d.id, "nobody waits for the answer");
+  }
+
+  async #takeBack(id: string | null, words: string): Promise<void> {
+    await this.client.report(id, { ok: false, words }).catch(() => {}); // it ends by itself then
   }
 
   /** The options of a decision after which the call runs. */

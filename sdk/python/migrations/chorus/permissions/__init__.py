@@ -1,0 +1,1 @@
+"""The engine of Chorus, as its document describes it."""
