@@ -12,8 +12,10 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/adkfluent"
 	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/guard/confined"
 )
 
 // limited opens a gate whose policy allows most and has these limits.
@@ -207,5 +209,60 @@ func TestLimitBroken(t *testing.T) {
 func settledAs(v obstat.Verdict) func(context.Context, *obstat.Call, *obstat.Decision) (*gate.Settled, error) {
 	return func(context.Context, *obstat.Call, *obstat.Decision) (*gate.Settled, error) {
 		return &gate.Settled{Verdict: v, By: obstat.By{Kind: obstat.ByPerson, Who: "ann"}}, nil
+	}
+}
+
+// TestLimitsUsed: the limits of a call are told with how much of each is used, and asking changes nothing.
+func TestLimitsUsed(t *testing.T) {
+	g := limited(t, gate.SessionDir(t.TempDir()), "3 calls per session, '2 writes per day, deny'")
+	for range 2 {
+		if v, why := put(t, g, oneCall("s", "touch a"), gate.Terms{Ask: gate.Leave}); v != obstat.Allow {
+			t.Fatalf("%s: %s", v, why)
+		}
+	}
+	for range 2 {
+		got := strings.Join(g.Limits(t.Context(), oneCall("s", "touch b")), "; ")
+		if !strings.Contains(got, "3 calls per session: 2") || !strings.Contains(got, "2 writes per day, deny: 2") {
+			t.Errorf("%q", got)
+		}
+	}
+	if got := strings.Join(g.Limits(t.Context(), oneCall("other", "ls")), "; "); !strings.Contains(got, "3 calls per session: 0") {
+		t.Errorf("of another session: %q", got)
+	}
+}
+
+// TestAskInUnattendedMode: a doubt about an allowed call asks, and is denied in a mode in which nobody is asked.
+func TestAskInUnattendedMode(t *testing.T) {
+	for mode, want := range map[string]obstat.Verdict{"default": obstat.Ask, "dont_ask": obstat.Deny} {
+		text := `{"mode":"` + mode + `","allow":["Bash"]}`
+		l, err := dialect.Load(adkfluent.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: "adk-permissions.json", Data: []byte(text)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := gate.Open(t.Context(), gate.Options{Policy: gate.Fixed{Loaded: l}, NoStart: true, World: &obstat.Snapshot{Dirs: []string{"/", "/p"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, why := put(t, g, oneCall("s", "ls"), gate.Terms{Ask: gate.Leave, Doubt: "its description has changed"})
+		if v != want || (want == obstat.Deny) != strings.Contains(why, "nobody can be asked in this mode") {
+			t.Errorf("%s: %s: %s", mode, v, why)
+		}
+		if v, why := put(t, g, oneCall("s", "ls"), gate.Terms{Ask: gate.Leave}); v != obstat.Allow {
+			t.Errorf("%s, without a doubt: %s: %s", mode, v, why)
+		}
+	}
+}
+
+// TestJudgesOffer: the judges of a confined run offer the rule that would allow a change, where a person may be asked
+// about it.
+func TestJudgesOffer(t *testing.T) {
+	g := limited(t, nil, "")
+	var r confined.Run
+	g.Judges(t.Context(), oneCall("s", "ls"), &r)
+	if got := r.Offer("write", "/elsewhere/x"); !strings.Contains(got, "/elsewhere") {
+		t.Errorf("%q is offered for a file elsewhere", got)
+	}
+	if got := r.Offer("write", "/p/x"); got != "" {
+		t.Errorf("%q is offered for a file that may be written", got)
 	}
 }

@@ -24,13 +24,6 @@ func record(i int) *ledger.Record {
 		Reason: fmt.Sprint("record ", i), Nanos: 1200}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // chain returns n sealed lines, without newlines.
 func chain(t testing.TB, n int) [][]byte {
 	t.Helper()

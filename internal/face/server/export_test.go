@@ -15,9 +15,6 @@ func HTTPServer(s *Server, limit time.Duration) *http.Server {
 	return srv
 }
 
-// Document returns the OpenAPI document.
-func Document() any { return document(routes()) }
-
 // Forget deletes the logins and sessions that are over.
 func Forget(ctx context.Context, s *Server) error { return s.auth.forget(ctx) }
 
