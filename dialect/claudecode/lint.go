@@ -134,7 +134,7 @@ func runs(first, rest string) bool {
 		return listed("runners", bare)
 	}
 	words := strings.Fields(rest)
-	if !listed("runners", first) || len(words) == 0 {
+	if !listed("runners", first) || len(words) == 0 || listed("checks", first+words[0]) {
 		return false
 	}
 	return strings.HasPrefix(rest, "*") || listed("running", words[0]) && words[len(words)-1] == "*"

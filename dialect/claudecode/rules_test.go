@@ -236,7 +236,8 @@ func TestTraps(t *testing.T) {
 	for _, rule := range []string{"allow Bash(npm run *)", "deny Read(./.env)", "allow Edit(/src/**)", "deny mcp__x", "allow WebFetch(domain:x.y)",
 		"allow Bash(docker ps *)", "allow Bash(git pushy);deny Bash(git push *)", "allow Bash(git *);deny Bash(git push *)", "allow Bash(git push x);deny Bash(git * y)",
 		"allow Read(./**)", `allow Bash(grep -i "a\|b & c" *.sql)`, "allow Bash(curl -s http://localhost:9090/x)", "allow Bash(npm test 2>&1*)",
-		"allow Read(src/x);allow Edit(src/x)", "allow Write;allow Edit"} {
+		"allow Read(src/x);allow Edit(src/x)", "allow Write;allow Edit", "allow Bash(node -c *)",
+		"allow Bash(node --check:*)"} {
 		in := &dialect.Input{Files: []dialect.File{rules("project", "", strings.Split(rule, ";")...)}}
 		l := load(t, nil, in.Files...)
 		all := append(append(l.Warnings, Dialect{}.Lint(in, l.Program)...), lint.Program(l.Program, &lint.Options{Files: []string{in.Files[0].Name}, Sees: Dialect{}.Info().Sees})...)

@@ -358,3 +358,14 @@ func FuzzAddRule(f *testing.F) {
 		}
 	})
 }
+
+// TestOtherShell: a rule for the commands of another agent's shell is kept with a warning, as Gemini CLI 0.61 does.
+func TestOtherShell(t *testing.T) {
+	l, err := load(t, nil, "[[rule]]\ntoolName = \"run_command\"\ncommandPrefix = 'rm'\ndecision = \"deny\"\npriority = 1\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(l.Warnings) != 1 || !strings.Contains(l.Warnings[0].Msg, `a tool "run_command"`) {
+		t.Errorf("warnings: %v", l.Warnings)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/kit"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/format/tomlx"
 	"github.com/obstat/obstat/internal/format/tree"
@@ -270,12 +271,23 @@ func (l *loader) strict(n *tree.Node, r *rule) bool {
 	return true
 }
 
+// isShell tells whether a tool of some agent runs commands.
+func isShell(name string) bool {
+	t, _ := effect.Lookup(name)
+	return t.Canonical == "shell"
+}
+
 // patterns returns the expressions of a rule, nil among them for none.
 func (l *loader) patterns(n *tree.Node) (out []*jsRegexp, ok bool) {
 	args, prefix, re := n.Get("argsPattern"), n.Get("commandPrefix"), n.Get("commandRegex")
 	tool := n.Get("toolName")
 	switch {
 	case prefix == nil && re == nil:
+	case args == nil && tool.Is(tree.String) && tool.Str != shellTool && isShell(tool.Str):
+		// Gemini CLI tells this and keeps the rule
+		l.Warn(tool, obstat.CodeConflict, fmt.Sprintf("write toolName = %q", shellTool),
+			"commandPrefix and commandRegex are for %s; this rule is about a tool %q, which Gemini CLI does not have",
+			shellTool, tool.Str)
 	case !tool.Is(tree.String) || tool.Str != shellTool:
 		l.Fail(tool, obstat.CodeConflict, "", "commandPrefix and commandRegex go with toolName = %q alone", shellTool)
 		return nil, false

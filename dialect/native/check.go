@@ -53,11 +53,11 @@ func (l *loader) shadow(r *rule, t *target) *rule {
 		if r.reversible && o.verdict == obstat.Ask {
 			continue // which it comes before
 		}
-		if o.verdict >= r.verdict || len(o.conds) > 0 || len(o.except) > 0 || !o.s.about(r.s.verbs) {
+		if o.verdict >= r.verdict || len(o.conds) > 0 || len(o.except) > 0 {
 			continue
 		}
 		for i := range o.targets {
-			if o.targets[i].surely(t) {
+			if o.targets[i].surely(t) && o.s.about(r.s.verbs) { // the verbs cost more
 				return o
 			}
 		}

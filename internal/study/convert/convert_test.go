@@ -221,6 +221,7 @@ func TestPlacesOfRules(t *testing.T) {
 		`{"permissions": {"deny": ["Read(../**)"]}}`:          "deny read outside workspace\ndeny write and delete outside workspace",
 		`{"permissions": {"deny": ["Read(../other/*.txt)"]}}`: "deny read outside workspace\ndeny write and delete outside workspace",
 		`{"permissions": {"allow": ["Read(../other/**)"]}}`:   "",
+		`{"permissions": {"deny": ["Read(build/**)"]}}`:       "deny read **/build\ndeny write and delete **/build",
 	} {
 		said, _ := convert.Sentences(load(t, "", ".claude/settings.json", text, nil))
 		var got []string

@@ -274,8 +274,8 @@ func pathOf(field, text string) string {
 	case "root", "cwd", "pattern", "file_path":
 		if bare := strings.TrimPrefix(text, "**/"); !strings.ContainsAny(text[:min(1, len(text))], "/~*") {
 			text = "./" + text
-		} else if !strings.Contains(bare, "/") && !slices.Contains(placeWords, bare) {
-			text = bare // a name at any depth
+		} else if !strings.Contains(bare, "/") && strings.ContainsAny(bare, ".*") {
+			text = bare // a name at any depth; a word alone, `**/build`, would be a place
 		}
 	}
 	if strings.HasSuffix(text, "/*") && field == "pattern" {
@@ -292,10 +292,6 @@ func pathOf(field, text string) string {
 	}
 	return text
 }
-
-// placeWords are names that obstat.yaml takes for places.
-var placeWords = []string{"workspace", "home", "temp", "secrets", "settings", "moved", "anything", "anywhere",
-	"everything"}
 
 // globs returns the texts with * and ** that a pattern stands for; exact says that it has none.
 func globs(t obstat.Text) (out []string, exact, ok bool) {
