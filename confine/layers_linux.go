@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,18 +22,32 @@ type layers struct {
 	done                   bool // nothing is left for Recover
 }
 
-const layersPrefix = "run-"
+// Layers have a name with layersPrefix once they are locked, so that Recover takes no new ones for those of a killed
+// run, and one with newPrefix for the moment before.
+const (
+	layersPrefix = "run-"
+	newPrefix    = "new-"
+)
 
 // newLayers makes empty layers above a directory.
 func newLayers(state, root string) (*layers, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(state, layersPrefix)
+	made, err := os.MkdirTemp(state, newPrefix)
 	if err != nil {
 		return nil, err
 	}
-	l := &layers{dir: dir, upper: dir + "/upper", work: dir + "/work", root: root}
+	lock, err := lockLayers(made, os.O_CREATE)
+	dir := filepath.Join(state, layersPrefix+strings.TrimPrefix(filepath.Base(made), newPrefix))
+	if err == nil {
+		err = os.Rename(made, dir)
+	}
+	if err != nil {
+		os.RemoveAll(made)
+		return nil, err
+	}
+	l := &layers{dir: dir, upper: dir + "/upper", work: dir + "/work", root: root, lock: lock}
 	if err := l.fill(); err != nil {
 		l.remove()
 		return nil, err
@@ -41,15 +56,10 @@ func newLayers(state, root string) (*layers, error) {
 }
 
 func (l *layers) fill() error {
-	f, err := lockLayers(l.dir)
-	if err != nil {
+	if _, err := l.lock.WriteString(l.root); err != nil { // for Recover
 		return err
 	}
-	l.lock = f
-	if _, err := f.WriteString(l.root); err != nil { // for Recover
-		return err
-	}
-	info, err := f.Stat()
+	info, err := l.lock.Stat()
 	if err != nil {
 		return err
 	}
@@ -61,8 +71,8 @@ func (l *layers) fill() error {
 }
 
 // lockLayers takes the lock of a run's directory; os.ErrExist says that the run is alive.
-func lockLayers(dir string) (*os.File, error) {
-	f, err := os.OpenFile(dir+"/lock", os.O_CREATE|os.O_RDWR, 0o600)
+func lockLayers(dir string, create int) (*os.File, error) {
+	f, err := os.OpenFile(dir+"/lock", create|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -188,6 +198,9 @@ func Recover(state string) ([]Change, error) {
 	var out []Change
 	var errs []error
 	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), newPrefix) {
+			sweep(filepath.Join(state, e.Name()))
+		}
 		if !e.IsDir() || !strings.HasPrefix(e.Name(), layersPrefix) {
 			continue
 		}
@@ -200,11 +213,42 @@ func Recover(state string) ([]Change, error) {
 	return out, errors.Join(errs...)
 }
 
+// sweep removes layers without a lock, which a process has left that was killed while it made or removed them.
+func sweep(dir string) {
+	if info, err := os.Lstat(dir); err == nil && time.Since(info.ModTime()) > time.Hour {
+		removeTree(dir)
+	}
+}
+
+// Abandoned lists changes of killed runs with this State that will not count. The next run removes and returns them.
+func Abandoned(state string) (out []Change) {
+	dirs, _ := filepath.Glob(filepath.Join(state, layersPrefix+"*")) // the pattern is sound
+	for _, dir := range dirs {
+		if _, err := os.Lstat(filepath.Join(dir, journalName)); err == nil {
+			continue // it will count
+		}
+		lock, err := os.Open(dir + "/lock")
+		if err != nil {
+			continue
+		}
+		if unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil { // no run is alive
+			l := layers{dir: dir, upper: dir + "/upper"}
+			out = append(out, l.abandoned()...)
+		}
+		lock.Close()
+	}
+	return out
+}
+
 func recoverRun(dir string) ([]Change, error) {
-	lock, err := lockLayers(dir)
-	if errors.Is(err, os.ErrExist) {
+	lock, err := lockLayers(dir, 0)
+	switch {
+	case errors.Is(err, os.ErrExist):
 		return nil, nil
-	} else if err != nil {
+	case errors.Is(err, os.ErrNotExist): // it is being removed, or was when its process was killed
+		sweep(dir)
+		return nil, nil
+	case err != nil:
 		return nil, err
 	}
 	l := layers{dir: dir, upper: dir + "/upper", lock: lock}

@@ -121,3 +121,37 @@ func TestWorkspaceBecomesALink(t *testing.T) {
 		}
 	}
 }
+
+// TestRecoverBesideNewRuns: layers that are being made are not taken for those of a killed run.
+func TestRecoverBesideNewRuns(t *testing.T) {
+	state, root := t.TempDir(), t.TempDir()
+	stop, done := make(chan struct{}), make(chan error)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				done <- nil
+				return
+			default:
+			}
+			if _, err := Recover(state); err != nil {
+				done <- err
+				return
+			}
+		}
+	}()
+	for range 300 {
+		l, err := newLayers(state, root)
+		if err != nil {
+			t.Errorf("new layers: %v", err)
+			break
+		}
+		if err := l.remove(); err != nil {
+			t.Errorf("their end: %v", err)
+		}
+	}
+	close(stop)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

@@ -24,6 +24,9 @@ func probe(context.Context, simulation) Report {
 // Recover has nothing to finish on this system.
 func Recover(string) ([]Change, error) { return nil, ErrUnsupported }
 
+// Abandoned lists nothing on this system.
+func Abandoned(string) []Change { return nil }
+
 // Begun tells that no run has begun.
 func Begun(string) bool { return false }
 

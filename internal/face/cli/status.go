@@ -15,6 +15,7 @@ import (
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/confine"
+	"github.com/obstat/obstat/internal/guard/confined"
 	"github.com/obstat/obstat/internal/guard/person"
 	"github.com/obstat/obstat/internal/guard/undo"
 	"github.com/obstat/obstat/internal/keep/sqlite"
@@ -57,6 +58,8 @@ type statusJSON struct {
 	Store   *storeJSON          `json:"store,omitempty"`
 	// Confined are the commands that run confined in the background.
 	Confined []confine.Kept `json:"confined,omitempty"`
+	// Lost are files of which a confined run that was killed has lost its changes.
+	Lost []string `json:"lost,omitempty"`
 	// Undo is what a killed process had begun and was ended now, or why that cannot be ended; Keeps are the policy's
 	// own limits for undo.
 	Undo  string `json:"undo,omitempty"`
@@ -120,6 +123,9 @@ func (o *statusOptions) run(ctx context.Context, _ []string) error {
 	out.Protected = protected(out.Agents)
 	if state, err := statedir.Dir(os.Getenv); err == nil {
 		out.Confined, _, _ = leftBehind(state) // what cannot be listed is not shown
+		for _, c := range confine.Abandoned(statedir.Layers(state)) {
+			out.Lost = append(out.Lost, c.Path)
+		}
 	}
 	return cmp.Or(o.show(out, func(s *screen) { s.status(o.Factory, &out) }), done(code))
 }
@@ -224,6 +230,9 @@ func (s *screen) status(f *Factory, st *statusJSON) {
 		}
 	}
 	s.kept(st.Confined)
+	if len(st.Lost) > 0 {
+		s.text("lost", "a confined run was killed, and its changes do not count: "+visible(confined.Listed(st.Lost)))
+	}
 	switch j := st.Store; {
 	case j.Error != "":
 		s.text("store", inHome(j.Path, home)+": "+j.Error)

@@ -534,7 +534,7 @@ func (r *Run) keptNames(well bool) (out []string) {
 	}
 	for _, key := range order[:min(len(order), maxKept)] {
 		does, why, _ := strings.Cut(key, "\x00")
-		out = append(out, does+listed(names[key])+": "+why)
+		out = append(out, does+Listed(names[key])+": "+why)
 	}
 	return out
 }
@@ -547,11 +547,11 @@ func Abandoned(end *Ended) string {
 			names = append(names, end.Earlier[i].Path)
 		}
 	}
-	return listed(names)
+	return Listed(names)
 }
 
-// listed joins the first of many names.
-func listed(names []string) string {
+// Listed joins the first of many names.
+func Listed(names []string) string {
 	if n := len(names) - maxKept; n > 0 {
 		return strings.Join(names[:maxKept], ", ") + fmt.Sprintf(" and %d more", n)
 	}
