@@ -217,6 +217,7 @@ test-ordinary: node venv
 # Needs npm and its registry once; the agents then run without a network.
 test-agents: setup node
 	$(GO) run -C lab/agents ./lab $(AGENTARGS)
+	$(GO) run -C lab/agents ./lab -confined
 	$(GO) run -C lab/agents ./lab -pairs $(PAIRARGS)
 
 # make test does a few of them.
