@@ -21,6 +21,7 @@
 # make record-codex  asks the real codex again about generated rules and commands
 # make record-gemini asks the policy engine of the real Gemini CLI again, in the package's directory GEMINI
 # make bench-records RECORDS of decisions in SQLite and PostgreSQL, and how long the pages of the console take then
+# make test-openapi  requests that schemathesis makes from the server's OpenAPI document, and answers held to it
 # make test-ordinary  commands of a working day in projects of many languages, bare and confined; ORDINARY is where
 # make test-agents   the real agents from npm, with obstat's hook and a scripted model
 
@@ -111,6 +112,13 @@ AXE ?= $(HOME)/.cache/obstat-axe
 test-axe: setup node
 	npm install --silent --no-audit --no-fund --prefix $(AXE) axe-core@4
 	$(GO) test -count=1 -v ./internal/face/console -run TestAxe -args -axe $(AXE)/node_modules/axe-core/axe.min.js
+
+# Needs pip and its registry once.
+SCHEMATHESIS ?= $(HOME)/.cache/obstat-schemathesis
+.PHONY: test-openapi
+test-openapi: venv
+	test -x $(SCHEMATHESIS)/bin/st || { python3 -m venv $(SCHEMATHESIS) && $(SCHEMATHESIS)/bin/pip install -q schemathesis==4.32.5; }
+	$(GO) test -count=1 -timeout 30m -v ./internal/face/server -run TestSchemathesis -args -schemathesis $(SCHEMATHESIS)/bin/st
 
 # Without cgo, since agents start it for every call: it starts faster.
 build:

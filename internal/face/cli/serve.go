@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -55,6 +56,7 @@ type serveOptions struct {
 	World     string        `flag:"world" words:"auto local none"`
 	Rate      int           `flag:"rate"`
 	Traces    string        `flag:"traces"`
+	OTLP      string        `flag:"otlp"`
 	Keep      string        `flag:"keep"`
 	Issuer    string        `flag:"oidc-issuer"`
 	ClientID  string        `flag:"oidc-client"`
@@ -70,6 +72,7 @@ type serveOptions struct {
 	Play      string        `flag:"play"`
 
 	roster atomic.Pointer[approval.Roster]
+	header http.Header // for the collector
 }
 
 func newServe(f *Factory) *cobra.Command {
@@ -83,9 +86,32 @@ func newServe(f *Factory) *cobra.Command {
 	}))
 }
 
+// isCollector tells whether a text is the address of a collector, or of none.
+func isCollector(text string) bool {
+	u, err := url.Parse(text)
+	return text == "" || err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// collectorHeader reads the headers that OpenTelemetry's variable names: `api-key=secret,tenant=a%20b`.
+func collectorHeader(text string) (http.Header, error) {
+	out := http.Header{}
+	for _, pair := range strings.Split(text, ",") {
+		name, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
+		if pair == "" {
+			continue
+		}
+		said, err := url.PathUnescape(strings.TrimSpace(value))
+		if name = strings.TrimSpace(name); !ok || err != nil || name == "" {
+			return nil, usagef("OTEL_EXPORTER_OTLP_HEADERS has name=value pairs with commas between them")
+		}
+		out.Add(name, said)
+	}
+	return out, nil
+}
+
 // check refuses flags that mean nothing.
 func (o *serveOptions) check() error {
-	switch traces, err := url.Parse(o.Traces); {
+	switch {
 	case (o.Cert == "") != (o.Key == ""):
 		return usagef("--tls-cert and --tls-key go together")
 	case o.Addr == "" && o.Socket == "":
@@ -94,12 +120,18 @@ func (o *serveOptions) check() error {
 		return usagef("--ask-timeout is a time from now on, not %s", o.Wait)
 	case o.Rate <= 0:
 		return usagef("--rate is 1 at least, not %d", o.Rate)
-	case o.Traces != "" && (err != nil || traces.Scheme != "http" && traces.Scheme != "https" || traces.Host == ""):
+	case !isCollector(o.Traces):
 		return usagef("--traces is a URL as http://localhost:4318, not %q", o.Traces)
+	case !isCollector(o.OTLP):
+		return usagef("--otlp is a URL as http://localhost:4318, not %q", o.OTLP)
 	case o.Issuer == "" && o.ClientID+o.PublicURL != "":
 		return usagef("--oidc-client and --public-url go with --oidc-issuer")
 	}
 	if _, err := o.keep(); err != nil {
+		return err
+	}
+	var err error
+	if o.header, err = collectorHeader(os.Getenv("OTEL_EXPORTER_OTLP_HEADERS")); err != nil {
 		return err
 	}
 	for _, h := range o.Hosts {
@@ -242,7 +274,7 @@ func (o *serveOptions) server() (*server.Options, error) {
 		return nil, err
 	}
 	opts := &server.Options{Console: console.New, Recount: o.Recount, Keep: keep, Shared: o.Store.shared(),
-		AskTimeout: o.Wait, Rate: o.Rate, Play: o.Play,
+		AskTimeout: o.Wait, Rate: o.Rate, Play: o.Play, OTLP: o.OTLP, OTLPHeader: o.header,
 		Traces: cmp.Or(o.Traces, os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")), TLS: o.Cert != "",
 		Log: log,
 		Policy: &gate.Files{Names: o.Policy.Files, Dialect: o.Policy.Dialect, Options: dialectOptions, Dir: dir,

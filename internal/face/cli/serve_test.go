@@ -187,6 +187,7 @@ func TestServeFlags(t *testing.T) {
 		"--public-url http://x":       "go with --oidc-issuer",
 		"--traces banana":             "--traces is a URL",
 		"--traces http://":            "--traces is a URL",
+		"--otlp ftp://x":              "--otlp is a URL",
 		"--host a/b":                  "--host is a name",
 		"--host user@gate.example":    "--host is a name",
 		"--host gate.example:8470:80": "--host is a name",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/obstat/obstat"
@@ -26,14 +27,14 @@ import (
 // An entity is a subject or a resource. Both have a type and an ID, which may be empty for a
 // resource, such as a command, but has to be there.
 type entity struct {
-	Type       string         `json:"type"`
-	ID         *string        `json:"id"`
+	Type       string         `json:"type,omitempty"`
+	ID         *string        `json:"id,omitempty"`
 	Properties map[string]any `json:"properties,omitempty"`
 }
 
 // An action is done to a resource: `read`.
 type action struct {
-	Name       string         `json:"name"`
+	Name       string         `json:"name,omitempty"`
 	Properties map[string]any `json:"properties,omitempty"`
 }
 
@@ -49,9 +50,12 @@ type evaluation struct {
 type evaluations struct {
 	evaluation
 	Evaluations []evaluation `json:"evaluations,omitempty"`
-	Options     struct {
-		Semantic string `json:"evaluations_semantic,omitempty"`
-	} `json:"options,omitzero"`
+	Options     options      `json:"options,omitzero"`
+}
+
+// options of several evaluations.
+type options struct {
+	Semantic string `json:"evaluations_semantic,omitempty"`
 }
 
 // An evaluated is the answer to an evaluation.
@@ -159,6 +163,10 @@ func (s *Server) serveEvaluations(w http.ResponseWriter, r *http.Request, c *cal
 		s.failText(w, err)
 		return
 	}
+	if name := in.Options.Semantic; name != "" && !slices.Contains(semantics, name) || len(in.Evaluations) > maxCalls {
+		s.failText(w, bad(fmt.Sprintf("there is no semantic %q, and %d evaluations at a time are taken", name, maxCalls)))
+		return
+	}
 	if len(in.Evaluations) == 0 { // as the single endpoint
 		call, err := in.call()
 		if err != nil {
@@ -172,11 +180,6 @@ func (s *Server) serveEvaluations(w http.ResponseWriter, r *http.Request, c *cal
 		"execute_all":            func(bool) bool { return false },
 		"deny_on_first_deny":     func(ok bool) bool { return !ok },
 		"permit_on_first_permit": func(ok bool) bool { return ok }}[in.Options.Semantic]
-	if stop == nil || len(in.Evaluations) > maxCalls {
-		s.failText(w, bad(fmt.Sprintf("there is no semantic %q, and %d evaluations at a time are taken",
-			in.Options.Semantic, maxCalls)))
-		return
-	}
 	out := evaluatedAll{Evaluations: []evaluated{}}
 	for i := range in.Evaluations {
 		e := &in.Evaluations[i]
@@ -358,7 +361,7 @@ func (s *Server) serveAccessRequest(w http.ResponseWriter, r *http.Request, c *c
 	}
 	one, err := s.service.owned(r.Context(), c, in.Denial.EvaluationID)
 	if err != nil {
-		s.problem(w, newProblem(http.StatusBadRequest, "urn:openid:authzen:access-request:error:not_requestable",
+		s.problem(w, newProblem(http.StatusNotFound, "urn:openid:authzen:access-request:error:not_requestable",
 			"there is nothing to request", firstLine(err.Error())))
 		return
 	}

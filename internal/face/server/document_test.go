@@ -76,3 +76,35 @@ func TestDocumentOfFaces(t *testing.T) {
 	lost = true
 	try("", "GET", "/readyz", "", 503)
 }
+
+// TestAllow: a path has its own methods, and not those of a path with a parameter that it would fit.
+func TestAllow(t *testing.T) {
+	s := open(t, nil)
+	for path, want := range map[string]string{"/v1/policies/rollback": "POST", "/v1/policies/validate": "POST",
+		"/v1/requests/answer": "POST", "/v1/policies/7": "GET", "/v1/tokens": "GET, POST"} {
+		for _, method := range []string{"OPTIONS", "GET"} {
+			if method == "GET" && strings.HasPrefix(want, "GET") {
+				continue
+			}
+			req, err := http.NewRequestWithContext(t.Context(), method, s.http.URL+path, nil)
+			must(t, err)
+			req.Header.Set("Authorization", "Bearer "+s.admin)
+			resp, err := s.wire.RoundTrip(req)
+			must(t, err)
+			resp.Body.Close()
+			if got := resp.Header.Get("Allow"); resp.StatusCode != 405 || got != want {
+				t.Errorf("%s %s: %d, Allow: %s", method, path, resp.StatusCode, got)
+			}
+		}
+	}
+}
+
+// TestNoToken: without any token the answer is 401, however often it comes.
+func TestNoToken(t *testing.T) {
+	s := open(t, nil)
+	for range 200 {
+		if code, _ := s.do("", "GET", "/v1/me", ""); code != 401 {
+			t.Fatal(code)
+		}
+	}
+}

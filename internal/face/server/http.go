@@ -31,6 +31,8 @@ func (s *Server) build() (http.Handler, error) {
 	}
 	mux.HandleFunc("GET /login", s.serveLogin)
 	mux.HandleFunc("POST /logout", s.serveLogout)
+	missing := s.missing(mux)
+	s.shadow(mux, missing)
 	if s.opts.OIDC != nil {
 		if err := s.mountOIDC(mux); err != nil {
 			return nil, err
@@ -39,15 +41,7 @@ func (s *Server) build() (http.Handler, error) {
 	if err := s.mountPlay(mux); err != nil {
 		return nil, err
 	}
-	pages := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if allow := methods(mux, r); allow != "" {
-			w.Header().Set("Allow", allow)
-			s.problem(w, newProblem(http.StatusMethodNotAllowed, "method", "this route does not take "+r.Method,
-				"it takes "+allow))
-			return
-		}
-		s.problem(w, newProblem(http.StatusNotFound, "not-found", "there is no such route", r.Method+" "+r.URL.Path))
-	}))
+	pages := missing
 	if s.opts.Console != nil {
 		pages = s.pages(s.opts.Console(s.service), pages)
 	}
@@ -55,12 +49,47 @@ func (s *Server) build() (http.Handler, error) {
 	return s.guard(mux), nil
 }
 
-// methods returns the methods that a path is served with.
-func methods(mux *http.ServeMux, r *http.Request) string {
+// missing tells a program that there is no such route, or none with its method.
+func (s *Server) missing(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if allow := s.methods(mux, r); allow != "" {
+			w.Header().Set("Allow", allow)
+			s.problem(w, newProblem(http.StatusMethodNotAllowed, "method", "this route does not take "+r.Method,
+				"it takes "+allow))
+			return
+		}
+		s.problem(w, newProblem(http.StatusNotFound, "not-found", "there is no such route", r.Method+" "+r.URL.Path))
+	})
+}
+
+// served are the methods that routes have.
+var served = []string{http.MethodGet, http.MethodPost, http.MethodDelete}
+
+// shadow keeps routes with a parameter from taking the paths of others by methods that those do not have:
+// `GET /v1/policies/rollback` is not the version "rollback".
+func (s *Server) shadow(mux *http.ServeMux, missing http.Handler) {
+	for i := range s.routes {
+		path := s.routes[i].path
+		if strings.Contains(path, "{") {
+			continue
+		}
+		for _, method := range served {
+			_, pattern := mux.Handler(&http.Request{Method: method, URL: &url.URL{Path: path}})
+			if strings.Contains(pattern, "{") {
+				mux.Handle(method+" "+path, missing)
+			}
+		}
+	}
+}
+
+// methods returns the methods that a path is served with; those of a path without parameters are its own.
+func (s *Server) methods(mux *http.ServeMux, r *http.Request) string {
+	own := slices.ContainsFunc(s.routes, func(rt route) bool { return rt.path == r.URL.Path })
 	var out []string
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
-		if _, pattern := mux.Handler(&http.Request{Method: method, Host: r.Host, URL: r.URL}); pattern != "/" &&
-			pattern != "" {
+	for _, method := range served {
+		_, pattern := mux.Handler(&http.Request{Method: method, Host: r.Host, URL: r.URL})
+		known := slices.ContainsFunc(s.routes, func(rt route) bool { return rt.method+" "+rt.path == method+" "+r.URL.Path })
+		if pattern != "/" && pattern != "" && (known || !own) {
 			out = append(out, method)
 		}
 	}
@@ -231,8 +260,8 @@ func (s *Server) admit(for_ who, r *http.Request) (*caller, error) {
 		if err == nil && bySocket(r) {
 			c.agent = &agentID{client.Token{Kind: "agent", Name: "socket"}}
 		} else if for_&anybody == 0 {
-			if !s.limits.take(&caller{address: addressOf(r)}, time.Now()) {
-				return nil, errTooMany
+			if err != nil && !s.limits.take(&caller{address: addressOf(r)}, time.Now()) {
+				return nil, errTooMany // guesses are counted; without a secret there is nothing to look up
 			}
 			return nil, cmp.Or(err, errWho)
 		} else {
@@ -618,8 +647,7 @@ func ledgerQuery(r *http.Request) (ledger.Query, error) {
 	v := r.URL.Query()
 	q := ledger.Query{Kind: ledger.Kind(v.Get("kind")), Agent: v.Get("agent"), Session: v.Get("session"),
 		Tool: v.Get("tool"), Verdict: v.Get("verdict"), Rule: v.Get("rule")}
-	if err := oneOf(v, "kind", ledger.Start, ledger.Decision, ledger.Ask, ledger.Answer, ledger.Grant, ledger.Policy,
-		ledger.Cut, ledger.Pin, ledger.Access, ledger.Outcome, ledger.Damage, ledger.Undo, ledger.Anchor); err != nil {
+	if err := oneOf(v, "kind", kinds...); err != nil {
 		return q, err
 	}
 	after, err := cursor(v, "after")

@@ -72,7 +72,8 @@ func (v *Service) Rollback(ctx context.Context, p *Person, in *client.Activation
 		return nil, err
 	}
 	if before == nil {
-		return nil, cmp.Or(mayActivate(p, &v.s.opts.PolicyWho, false), error(bad("no other version was in force before")))
+		return nil, cmp.Or(mayActivate(p, &v.s.opts.PolicyWho, false), error(newProblem(http.StatusConflict, "changed",
+			"no other version was in force before", "")))
 	}
 	return v.activate(ctx, p, *before, true, in)
 }
@@ -106,7 +107,7 @@ func (v *Service) activate(ctx context.Context, p *Person, version int, back boo
 		c.reason = open.Reason
 	}
 	if c.reason == "" || len(c.reason) > maxReason {
-		return nil, bad(fmt.Sprintf("a reason has 1 to %d bytes: it is written down with the version", maxReason))
+		return nil, invalid(fmt.Sprintf("a reason has 1 to %d bytes: it is written down with the version", maxReason))
 	}
 	if err := v.compare(ctx, c, in.Loosens); err != nil {
 		return nil, err

@@ -58,8 +58,8 @@ func TestPutInForceWantsAReason(t *testing.T) {
 		says string
 	}{
 		"no body":          {"", 415, ""},
-		"no reason":        {activation(0, " ", true), 400, "a reason"},
-		"a long reason":    {activation(0, strings.Repeat("x", 2001), true), 400, "a reason"},
+		"no reason":        {activation(0, " ", true), 422, "a reason"},
+		"a long reason":    {activation(0, strings.Repeat("x", 2001), true), 422, "a reason"},
 		"a denial lifted":  {activation(0, "faster", false), 409, `"was":"deny","now":"allow"`},
 		"another in force": {activation(7, "faster", true), 409, "is in force by now"},
 	} {

@@ -80,6 +80,16 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request, _ *caller)
 		gauges = append(gauges, gauge{"obstat_spans_lost_total", "counter", "spans that the collector did not take",
 			s.traces.lost.Load()})
 	}
+	if e := s.exports; e != nil {
+		failing := int64(0)
+		if e.failing.Load() {
+			failing = 1
+		}
+		gauges = append(gauges,
+			gauge{"obstat_export_records_total", "counter", "records that the collector took", e.sent.Load()},
+			gauge{"obstat_export_refused_total", "counter", "records that the collector refused", e.refused.Load()},
+			gauge{"obstat_export_failing", "gauge", "whether records wait for the collector", failing})
+	}
 	if s.teller != nil {
 		gauges = append(gauges, gauge{"obstat_notifications_total", "counter", "notifications that were delivered",
 			s.teller.Sent.Load()},

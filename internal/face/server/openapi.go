@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding"
 	"encoding/json"
+	"maps"
+	"math"
 	"net/http"
 	"reflect"
 	"slices"
@@ -25,7 +27,14 @@ type object = map[string]any
 
 // document makes the OpenAPI document of routes.
 func document(routes []route) object {
-	g := &schemas{named: object{}}
+	g := &schemas{named: object{}, bounds: memberBounds(), bodies: bodies(), parameters: parameters()}
+	for i := range routes { // first, so that a type of both directions is as strict as it is read
+		if routes[i].in != reflect.TypeFor[none]() {
+			g.read, g.strict = true, routes[i].strict
+			g.of(routes[i].in)
+		}
+	}
+	g.read = false
 	paths := object{}
 	for i := range routes {
 		rt := &routes[i]
@@ -53,24 +62,32 @@ func (g *schemas) operation(rt *route) object {
 	var params []object
 	for _, part := range strings.Split(rt.path, "/") {
 		if strings.HasPrefix(part, "{") {
-			params = append(params, object{"name": strings.Trim(part, "{}"), "in": "path", "required": true,
-				"schema": object{"type": "string"}})
+			name := strings.Trim(part, "{}")
+			params = append(params, object{"name": name, "in": "path", "required": true, "schema": g.parameter("", name)})
 		}
 	}
 	for _, name := range rt.query {
-		params = append(params, object{"name": name, "in": "query", "schema": object{"type": "string"}})
+		one := object{"name": name, "in": "query", "schema": g.parameter(rt.path, name)}
+		if slices.Contains(required, name) {
+			one["required"] = true
+		} else {
+			one["allowEmptyValue"] = true
+		}
+		params = append(params, one)
 	}
 	if params != nil {
 		out["parameters"] = params
 	}
 	if rt.in != reflect.TypeFor[none]() {
-		out["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": g.of(rt.in)}}}
+		out["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": g.body(rt)}}}
 	}
 	responses := object{"default": object{"description": "what went wrong", "content": g.wrong(rt)}}
 	status, said := rt.status, object{"description": "the answer"}
 	switch {
 	case rt.kind == "application/json":
 		said["content"] = object{rt.kind: object{"schema": object{"type": "object"}}}
+	case rt.kind == eventStream: // readers differ in how they show the events: as a text, or each as an object
+		said["content"] = object{rt.kind: object{"schema": object{"description": "server-sent events"}}}
 	case rt.kind != "":
 		said["content"] = object{rt.kind: object{"schema": object{"type": "string"}}}
 	case rt.out == reflect.TypeFor[none]():
@@ -83,12 +100,36 @@ func (g *schemas) operation(rt *route) object {
 	return out
 }
 
-// wrong describes the body of an error: a problem, or a text.
+// body returns the schema of a route's body.
+func (g *schemas) body(rt *route) object {
+	more, ok := g.bodies[rt.path].(object)
+	if !ok {
+		return g.of(rt.in)
+	}
+	return object{"allOf": []object{g.of(rt.in), more}}
+}
+
+// parameter returns the schema of a parameter in the query or path of a route.
+func (g *schemas) parameter(path, name string) object {
+	if schema := g.parameters[path+" "+name]; schema != nil {
+		return schema
+	}
+	if schema := g.parameters[name]; schema != nil {
+		return schema
+	}
+	return object{"type": "string"}
+}
+
+// wrong describes the body of an error: a problem, a text, or an object of opencode's.
 func (g *schemas) wrong(rt *route) object {
 	if rt.wrong != "" {
 		return object{rt.wrong: object{"schema": object{"type": "string"}}}
 	}
-	return object{"application/problem+json": object{"schema": g.of(reflect.TypeFor[client.Problem]())}}
+	out := object{"application/problem+json": object{"schema": g.of(reflect.TypeFor[client.Problem]())}}
+	if rt.tagged {
+		out["application/json"] = object{"schema": object{"type": "object", "required": []string{"name", "message"}}}
+	}
+	return out
 }
 
 func audience(w who) string {
@@ -118,7 +159,13 @@ func operationID(rt *route) string {
 }
 
 // schemas makes the schemas of types.
-type schemas struct{ named object }
+type schemas struct {
+	named        object
+	bounds       map[string]object
+	bodies       object
+	parameters   map[string]object
+	read, strict bool // the types are of bodies that are read, and without members that they do not have
+}
 
 // of returns the schema of a type; that of a struct with a name is a reference.
 func (g *schemas) of(t reflect.Type) object {
@@ -126,7 +173,7 @@ func (g *schemas) of(t reflect.Type) object {
 	case t == reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
 	case t == reflect.TypeFor[json.RawMessage]():
-		return object{"description": "any JSON"}
+		return object{"description": "any JSON", "nullable": true}
 	case t.Kind() == reflect.Pointer:
 		return g.of(t.Elem())
 	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) ||
@@ -142,6 +189,9 @@ func (g *schemas) of(t reflect.Type) object {
 	case reflect.Bool:
 		return object{"type": "boolean"}
 	case reflect.Int, reflect.Int64, reflect.Uint64, reflect.Uint8:
+		if g.read {
+			return object{"type": "integer", "minimum": 0, "maximum": math.MaxInt}
+		}
 		return object{"type": "integer"}
 	case reflect.Float64:
 		return object{"type": "number"}
@@ -151,6 +201,8 @@ func (g *schemas) of(t reflect.Type) object {
 		return object{"type": "object", "additionalProperties": g.of(t.Elem())}
 	case reflect.Struct:
 		return g.structure(t)
+	case reflect.Interface:
+		return object{"description": "any JSON", "nullable": true}
 	}
 	return object{}
 }
@@ -159,7 +211,7 @@ func (g *schemas) structure(t reflect.Type) object {
 	if t.Name() == "" {
 		return g.shape(t)
 	}
-	name := pkgName(t) + strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
+	name := schemaName(t)
 	ref := object{"$ref": "#/components/schemas/" + name}
 	if _, done := g.named[name]; done {
 		return ref
@@ -174,6 +226,9 @@ func (g *schemas) shape(t reflect.Type) object {
 	props, required := object{}, []string{}
 	g.fields(t, props, &required, true)
 	schema := object{"type": "object", "properties": props}
+	if g.read && g.strict {
+		schema["additionalProperties"] = false
+	}
 	if len(required) > 0 {
 		slices.Sort(required)
 		schema["required"] = required
@@ -199,20 +254,39 @@ func (g *schemas) fields(t reflect.Type, props object, required *[]string, must 
 		case name == "":
 			name = f.Name
 		}
-		schema := g.of(f.Type)
 		if options == "" && must {
 			*required = append(*required, name)
 		}
-		if nilable(f.Type) && options == "" && schema["$ref"] == nil {
-			schema["nullable"] = true
-		}
-		props[name] = schema
+		props[name] = g.member(t, f.Type, name, options != "")
 	}
 }
 
-// nilable tells whether a value that has to be there may be null. A pointer tells a value that is
-// missing from an empty one, and null counts as missing.
-func nilable(t reflect.Type) bool { return t.Kind() == reflect.Slice || t.Kind() == reflect.Map }
+// member returns the schema of a field. Where a body is read, null counts as missing; where one is written, a
+// list that has to be there may be null.
+func (g *schemas) member(of, t reflect.Type, name string, optional bool) object {
+	schema, more := g.of(t), object{}
+	list := t.Kind() == reflect.Slice || t.Kind() == reflect.Map
+	if g.read && optional || !g.read && !optional && list {
+		more["nullable"] = true
+	}
+	maps.Copy(more, g.bounds[schemaName(of)+"."+name])
+	if schema["$ref"] != nil && len(more) > 0 && g.read {
+		more["allOf"] = []object{schema}
+		return more
+	}
+	if schema["$ref"] == nil {
+		maps.Copy(schema, more)
+	}
+	return schema
+}
+
+// schemaName names the schema of a type: `ObstatCall`, and `Answer` for one of package client.
+func schemaName(t reflect.Type) string {
+	if t.Name() == "" {
+		return ""
+	}
+	return pkgName(t) + strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
+}
 
 // pkgName tells types of one name apart; those of package client go by their name
 // alone.

@@ -31,8 +31,9 @@ func opencodeRoutes() []route {
 	}
 	for i := range out {
 		out[i].who, out[i].query, out[i].serve = people, []string{"directory"}, (*Server).serveOpencode
+		out[i].strict, out[i].tagged = true, true
 	}
-	out[1].kind = "text/event-stream"
+	out[1].kind = eventStream
 	return out
 }
 

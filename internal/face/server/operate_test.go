@@ -35,7 +35,7 @@ func TestProbes(t *testing.T) {
 	s := open(t, nil)
 	codes := map[int]int{}
 	for range 200 {
-		code, _ := s.do("", "GET", "/v1/me", "")
+		code, _ := s.do("guess", "GET", "/v1/me", "")
 		codes[code]++
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
@@ -54,13 +54,13 @@ func TestTrustedProxy(t *testing.T) {
 	for name, proxies := range map[string][]netip.Prefix{"none": nil, "trusted": {netip.MustParsePrefix("127.0.0.0/8")}} {
 		s := open(t, func(o *server.Options) { o.Proxies = proxies })
 		for range 100 {
-			s.do("", "GET", "/v1/me", "", "X-Forwarded-For", "203.0.113.9")
+			s.do("guess", "GET", "/v1/me", "", "X-Forwarded-For", "203.0.113.9")
 		}
-		code, _ := s.do("", "GET", "/v1/me", "", "X-Forwarded-For", "203.0.113.10")
+		code, _ := s.do("guess", "GET", "/v1/me", "", "X-Forwarded-For", "203.0.113.10")
 		if want := map[bool]int{true: 401, false: 429}[proxies != nil]; code != want {
 			t.Errorf("%s: another client gets %d", name, code)
 		}
-		if code, _ := s.do("", "GET", "/v1/me", "", "X-Forwarded-For", "198.51.100.1, 203.0.113.9, 127.0.0.2"); code != 429 {
+		if code, _ := s.do("guess", "GET", "/v1/me", "", "X-Forwarded-For", "198.51.100.1, 203.0.113.9, 127.0.0.2"); code != 429 {
 			t.Errorf("%s: a client that names another address itself gets %d", name, code)
 		}
 	}

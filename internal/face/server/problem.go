@@ -108,6 +108,11 @@ func bad(detail string) *client.Problem {
 	return newProblem(http.StatusBadRequest, "bad-request", "the request cannot be understood", detail)
 }
 
+// invalid is the problem of a request that has the right shape and content that is not valid.
+func invalid(detail string) *client.Problem {
+	return newProblem(http.StatusUnprocessableEntity, "invalid", "what was sent is not valid", detail)
+}
+
 // readJSON reads a body strictly: duplicate and unknown keys and values of the
 // wrong kind are problems with a position, all at once.
 func readJSON(r *http.Request, limit int64, as *tree.Decoder, v any) ([]byte, error) {

@@ -75,12 +75,12 @@ type intake struct {
 func (in *intake) next(line string) error {
 	r, err := ledger.Decode([]byte(line))
 	if err != nil {
-		return bad(fmt.Sprintf("it is no record: %v", err))
+		return invalid(fmt.Sprintf("it is no record: %v", err))
 	}
 	withheld := r.Kind == "" && in.bound != (client.Bound{})
 	if !withheld {
 		if sum, err := r.Sum(); err != nil || sum != r.Hash {
-			return bad("it does not have its hash")
+			return invalid("it does not have its hash")
 		}
 		if err := in.bound.Sends(r); err != nil {
 			return fmt.Errorf("%w: %w", errForbidden, err)
@@ -93,7 +93,7 @@ func (in *intake) next(line string) error {
 	case r.Seq <= in.Head.Seq:
 		return nil
 	case in.Head.Seq > 0 && (r.Seq != in.Head.Seq+1 || r.Prev != in.Head.Hash):
-		return bad(fmt.Sprintf("it does not follow record %d", in.Head.Seq))
+		return invalid(fmt.Sprintf("it does not follow record %d", in.Head.Seq))
 	}
 	in.Head = ledger.Head{Seq: r.Seq, Hash: r.Hash}
 	if withheld {

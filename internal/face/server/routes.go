@@ -46,6 +46,8 @@ type route struct {
 	kind                  string   // media type of the answer; "" is JSON
 	wrong                 string   // media type of an error, which is a text then; "" is a problem
 	status                int      // of a success; zero is 200, or 204 for nothing
+	strict                bool     // members of the body that are not known are refused
+	tagged                bool     // an error may be an object with a name, as opencode's are
 	probe                 bool     // is outside the limits: a probe that gets 429 has a server killed
 	lost                  bool     // is for callers that were known before the store was lost as well
 	serve                 func(s *Server, w http.ResponseWriter, r *http.Request, c *caller)
@@ -58,6 +60,9 @@ type request[In any] struct {
 	body In
 }
 
+// eventStream is the media type of server-sent events.
+const eventStream = "text/event-stream"
+
 // maxBody bounds a body.
 const maxBody = 8 << 20
 
@@ -68,7 +73,7 @@ func op[In, Out any](method, path, summary string, who who, query []string,
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	as := tree.NewDecoder(in)
 	return route{method: method, path: path, summary: summary, who: who, in: in, out: out, query: query,
-		serve: func(s *Server, w http.ResponseWriter, r *http.Request, c *caller) {
+		strict: true, serve: func(s *Server, w http.ResponseWriter, r *http.Request, c *caller) {
 			req := &request[In]{caller: c, Request: r}
 			var data []byte
 			if in != reflect.TypeFor[none]() {
@@ -134,7 +139,7 @@ func routes() []route {
 				return none{}, v.take(ctx, r.caller, r.body.Lines)
 			}),
 		op("GET", "/v1/me", "Who the server takes the caller for", agents|people, nil, whoAmI),
-		raw("GET", "/v1/events", "Stream what happens, as server-sent events", "text/event-stream", people,
+		raw("GET", "/v1/events", "Stream what happens, as server-sent events", eventStream, people,
 			[]string{"after", "brief"}, (*Server).events),
 	}, policyRoutes(), tokenRoutes(), []route{
 		{method: "GET", path: "/healthz", summary: "Is the process alive", who: anybody, probe: true,
@@ -358,7 +363,7 @@ func tryCall(v *Service, ctx context.Context, r *request[inprocess.Trial]) (*inp
 	r.body.Call.Subjects, r.body.Call.Roles = subjects, roles // the policy is the caller's own, and so is its user
 	out, err := v.s.trials.Try(ctx, &r.body, v.s.opts.World)
 	if err != nil {
-		return nil, bad(err.Error())
+		return nil, invalid(err.Error())
 	}
 	return out, nil
 }
@@ -366,8 +371,7 @@ func tryCall(v *Service, ctx context.Context, r *request[inprocess.Trial]) (*inp
 func listRequests(v *Service, ctx context.Context, r *request[none]) (*client.Requests, error) {
 	q := r.URL.Query()
 	query := approval.Query{State: approval.State(q.Get("state")), Group: q.Get("group")}
-	err := oneOf(q, "state", approval.Pending, approval.Approved, approval.Refused, approval.Expired, approval.Canceled,
-		approval.Claimed, approval.Done, approval.Lapsed)
+	err := oneOf(q, "state", states...)
 	if err != nil {
 		return nil, err
 	}

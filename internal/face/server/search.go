@@ -15,21 +15,6 @@ import (
 // AuthZEN's searches, over the sets that a server knows: the tools that rules name and calls used, and the agents
 // that were seen. Of other subjects and resources, such as all commands there are, none are found.
 
-// A sought is a subject or resource of a search; the one that is searched for has no ID.
-type sought struct {
-	Type       string         `json:"type"`
-	ID         *string        `json:"id,omitempty"`
-	Properties map[string]any `json:"properties,omitempty"`
-}
-
-// A search is an evaluation with one member left open, as the document has it.
-type search struct {
-	Subject  *sought        `json:"subject"`
-	Action   *action        `json:"action,omitempty"`
-	Resource *sought        `json:"resource"`
-	Context  map[string]any `json:"context,omitempty"`
-}
-
 // found are the results of a search.
 type found struct {
 	Results []map[string]string `json:"results"`
@@ -37,7 +22,7 @@ type found struct {
 
 func searchRoutes() (out []route) {
 	for _, what := range []string{"subject", "resource", "action"} {
-		rt := face[search, found]("POST", "/access/v1/search/"+what, "AuthZEN: find each "+what+" that is let through")
+		rt := face[evaluation, found]("POST", "/access/v1/search/"+what, "AuthZEN: find each "+what+" that is let through")
 		rt.who, rt.wrong = agents|people, "application/json"
 		rt.serve = func(s *Server, w http.ResponseWriter, r *http.Request, c *caller) { s.serveSearch(w, r, c, what) }
 		out = append(out, rt)

@@ -87,6 +87,10 @@ type Options struct {
 	// Traces is the address of a collector that gets a span for each request, by OTLP
 	// over HTTP: `http://localhost:4318`. "" sends none.
 	Traces string
+	// OTLP is the address of a collector that gets every record of the ledger from now on, as OTLP logs over HTTP:
+	// `http://localhost:4318`. "" sends none. OTLPHeader goes with each batch.
+	OTLP       string
+	OTLPHeader http.Header
 	// Log gets errors; nil drops them.
 	Log *slog.Logger
 	// Changes opens what calls on this machine changed, for administrators to look at and take back; nil, and a nil
@@ -112,6 +116,7 @@ type Server struct {
 	limits   *limits
 	turns    *turns
 	traces   *traces
+	exports  *exporter // nil where records stay
 	guards   guards
 	probing  sync.Mutex
 	teller   *tell.Teller // nil where nobody is told
@@ -146,7 +151,7 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	s := &Server{opts: opts, local: local, bodyLimit: 20 * time.Second, store: opts.Store, hub: newHub(),
 		feed: approval.NewFeed(opts.Store, 0), metrics: newMetrics(), limits: newLimits(opts.Rate), turns: newTurns(),
 		traces: newTraces(opts.Traces)}
-	s.auth = newAuth(opts.Store, opts.TLS)
+	s.auth, s.exports = newAuth(opts.Store, opts.TLS), s.newExporter()
 	s.shelf = &shelf{store: opts.Store, files: opts.Policy, shared: opts.Shared, who: opts.PolicyWho}
 	if err := s.shelf.refresh(ctx); err != nil {
 		return nil, err
@@ -170,6 +175,11 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	s.routes = routes()
 	if s.handler, err = s.build(); err != nil {
 		return nil, err
+	}
+	if s.exports != nil {
+		if err := s.exports.begin(ctx); err != nil {
+			return nil, err
+		}
 	}
 	s.begin(ctx)
 	return s, nil
@@ -223,6 +233,9 @@ func (s *Server) begin(ctx context.Context) {
 	}
 	if s.teller != nil {
 		s.work.Go(func() { s.teller.Run(run) })
+	}
+	if s.exports != nil {
+		s.work.Go(func() { s.exports.run(run) })
 	}
 	if s.traces != nil {
 		s.work.Go(func() {

@@ -370,10 +370,13 @@ func (v *Service) answerNow(ctx context.Context, p *Person, id string, a client.
 	return out.Request, v.s.gate.Log(ctx, append(out.Others, out.Request)...)
 }
 
+// maxGroup is how many requests are answered together.
+const maxGroup = 1000
+
 // AnswerGroup takes a person's answer to several similar requests.
 func (v *Service) AnswerGroup(ctx context.Context, p *Person, ids []string,
 	a client.Answer) ([]client.GroupResult, error) {
-	if len(ids) == 0 || len(ids) > 1000 {
+	if len(ids) == 0 || len(ids) > maxGroup {
 		return nil, bad("a group has between one and a thousand requests")
 	}
 	notes, err := v.Notes(ctx)

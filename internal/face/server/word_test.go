@@ -154,7 +154,7 @@ func TestWithheldRecords(t *testing.T) {
 	if code, body := send(lines[:2]...); code != 204 {
 		t.Fatalf("%d %s", code, body)
 	}
-	if code, body := send(lines[3:]...); code != 400 || !strings.Contains(body, "does not follow record 2") {
+	if code, body := send(lines[3:]...); code != 422 || !strings.Contains(body, "does not follow record 2") {
 		t.Errorf("a gap: %d %s", code, body)
 	}
 	if code, body := send(lines...); code != 204 {
@@ -170,7 +170,7 @@ func TestWithheldRecords(t *testing.T) {
 		t.Errorf("%q", tools)
 	}
 	laptop := s.token(client.TokenRequest{Kind: "agent", Name: "laptop", Agent: client.AnyAgent})
-	if code, body := s.do(laptop, "POST", "/v1/records", `{"lines":[`+strings.Join(lines, ",")+`]}`); code != 400 {
+	if code, body := s.do(laptop, "POST", "/v1/records", `{"lines":[`+strings.Join(lines, ",")+`]}`); code != 422 {
 		t.Errorf("a machine withholds: %d %s", code, body)
 	}
 }
