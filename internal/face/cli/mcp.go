@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -10,13 +11,17 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/face/mcp"
+	"github.com/obstat/obstat/internal/study/explain"
 )
 
 // mcpOptions are the options of obstat mcp.
@@ -77,8 +82,11 @@ func (o *mcpOptions) run(ctx context.Context, args []string) error {
 		process = &mcp.Process{Command: args, Stderr: o.IO.Err}
 		name = cmp.Or(name, serverName(args))
 	}
-	o.confine(ctx, st, name, process)
 	g, err := st.Guard(name)
+	if err == nil && o.here(process) {
+		err = st.Keeps(ctx, g)
+	}
+	o.confine(ctx, st, name, process)
 	switch {
 	case err != nil:
 		return err
@@ -106,6 +114,11 @@ func (o *mcpOptions) many(ctx context.Context, args []string) error {
 		return err
 	}
 	for _, m := range b.Members {
+		if o.here(m.Process) {
+			if err := st.Keeps(ctx, m.Guard); err != nil {
+				return err
+			}
+		}
 		o.confine(ctx, st, m.Guard.Name, m.Process)
 	}
 	if o.Listen == "" {
@@ -123,6 +136,19 @@ func (o *mcpOptions) many(ctx context.Context, args []string) error {
 		serve(m.Guard.Name, "/mcp/"+m.Guard.Name, m.Guard.Handler(m.Process, m.Remote, addressed))
 	}
 	return o.listen(ctx, mux)
+}
+
+// here tells whether a server's paths are files of this machine: not those of one at an address, nor in a container as
+// `docker run -i mcp/filesystem`, nor behind `ssh`.
+func (o *mcpOptions) here(p *mcp.Process) bool {
+	if p == nil {
+		return false
+	}
+	input, err := json.Marshal(map[string]string{"command": shellText(p.Command)})
+	a := explain.Analyze(&obstat.Call{Tool: "Bash", Input: input, Dir: "/"}, o.World)
+	return err == nil && !slices.ContainsFunc(a.Effects, func(e effect.Effect) bool {
+		return e.Where != "" || e.Kind == effect.System
+	})
 }
 
 // confine has a server started by `obstat run`, inside its own lines of the policy, where that has some.

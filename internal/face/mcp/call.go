@@ -16,7 +16,8 @@ import (
 // A passed call is one that was handed to the server.
 type passed struct {
 	digest [32]byte
-	person bool // a person has allowed it, for once
+	person bool        // a person has allowed it, for once
+	call   obstat.Call // as it was decided
 }
 
 // written waits until the decision is on the disk, before a client that may be on
@@ -35,6 +36,9 @@ func (s *session) written() error {
 // answered remembers that a call which a person has allowed goes on: a server that
 // needs more input has the client repeat the call, with a state of the server's own.
 func (p *passed) answered(s *session, f *frame) {
+	if s.Ended != nil {
+		s.Ended(&p.call)
+	}
 	if !p.person || !bytes.Contains(f.raw, []byte(`input_required`)) {
 		return
 	}
@@ -196,14 +200,14 @@ func (s *session) settle(f *frame, a *asked, c *obstat.Call, d *obstat.Decision,
 // forward hands an allowed call to the server. given are arguments that take the
 // place of the call's; nil: none.
 func (s *session) forward(f *frame, a *asked, c *obstat.Call, given []byte, person bool) error {
-	raw := f.raw
+	raw, decided := f.raw, *c
 	if given != nil {
 		c.Input = given
 		raw = f.with(given)
 	} else if s.ours(f) {
 		raw = f.with(nil)
 	}
-	return s.hand(f.id, a, &passed{digest: c.Digest(), person: person}, raw)
+	return s.hand(f.id, a, &passed{digest: c.Digest(), person: person, call: decided}, raw)
 }
 
 // hand passes a call to the server, unless the client has withdrawn it meanwhile.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/gate"
@@ -55,6 +56,8 @@ type Guard struct {
 	Key []byte
 	// Log takes words for people; nil: none.
 	Log io.Writer
+	// Ended is told of each allowed call that the server has answered, before the client is; nil: not called.
+	Ended func(c *obstat.Call)
 
 	bare   bool // lists are left as the server sends them, to be looked at
 	relays bool // calls pass: what stands behind decides

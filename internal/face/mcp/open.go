@@ -15,6 +15,7 @@ import (
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/face/desk"
+	"github.com/obstat/obstat/internal/guard/undo"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/ledger/logfile"
@@ -53,6 +54,7 @@ type Station struct {
 	user    string
 	plain   *gate.Gate
 	forms   *gate.Gate
+	gates   gate.Options // of both
 
 	mu    sync.Mutex
 	store store.Store
@@ -85,16 +87,39 @@ func Open(ctx context.Context, o Options) (*Station, error) {
 	if st.db != "" {
 		opts.Sessions = gate.SessionDir(statedir.Sessions(dir))
 	}
-	opts.Waits = st.waits
+	st.gates = opts
 	var err error
-	if st.plain, err = gate.Open(ctx, opts); err != nil {
-		return nil, err
+	st.plain, st.forms, err = st.pair(ctx, opts)
+	return st, err
+}
+
+// pair opens a gate, and one for clients that show forms.
+func (st *Station) pair(ctx context.Context, opts gate.Options) (plain, forms *gate.Gate, err error) {
+	opts.Waits = st.waits
+	if plain, err = gate.Open(ctx, opts); err != nil || st.opts.NoForms {
+		return plain, nil, err
 	}
 	opts.Waits = func() (time.Duration, string) { return requestLife, "" }
-	if !o.NoForms {
-		st.forms, err = gate.Open(ctx, opts)
+	forms, err = gate.Open(ctx, opts)
+	return plain, forms, err
+}
+
+// Keeps has a guard keep the files that allowed calls change, for undo. It is for a server on this machine: another's
+// paths are not these files, and there `reversible` must not hold.
+func (st *Station) Keeps(ctx context.Context, g *Guard) (err error) {
+	opts := st.gates
+	opts.Undo = &undo.Keeper{Getenv: st.opts.Getenv, Say: func(text string) {
+		if g.Log != nil {
+			fmt.Fprintf(g.Log, "obstat: %s\n", text)
+		}
+	}}
+	g.Ended = func(c *obstat.Call) {
+		if s, err := undo.Store(st.opts.Getenv); err == nil {
+			_, _ = s.End(c.DigestText(), c.Session)
+		}
 	}
-	return st, err
+	g.Gate, g.Elicits, err = st.pair(ctx, opts)
+	return err
 }
 
 // Guard returns a guard for a server.

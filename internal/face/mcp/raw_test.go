@@ -67,7 +67,10 @@ func (s *syncBuffer) String() string {
 }
 
 // newWire opens a gateway named toy under a policy of Claude Code's.
-func newWire(t *testing.T, permissions string) *wire {
+func newWire(t *testing.T, permissions string) *wire { return newWireWith(t, permissions, nil) }
+
+// newWireWith is newWire with a guard that is changed before its session.
+func newWireWith(t *testing.T, permissions string, change func(*Station, *Guard)) *wire {
 	t.Helper()
 	home := t.TempDir()
 	w := &wire{t: t, home: home, client: &peer{lines: make(chan string, 20_000)}, server: &peer{lines: make(chan string, 20_000)}, log: new(syncBuffer)}
@@ -84,6 +87,9 @@ func newWire(t *testing.T, permissions string) *wire {
 		t.Fatal(err)
 	}
 	w.station = st
+	if change != nil {
+		change(st, g)
+	}
 	to, from := &sink{w: w.server}, &sink{w: w.client}
 	w.s = g.session(func(_ string, msg []byte) error { return from.write(msg) }, to.write)
 	w.s.id = "s"

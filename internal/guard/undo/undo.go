@@ -46,6 +46,8 @@ type Reach struct {
 	Secret bool // secrets are among them
 	// Gaps are the effects that cannot be taken back, or that are not known.
 	Gaps []string
+	// Unknown: it is a tool of which only the paths that it names are known, as `mcp__files__write_file`.
+	Unknown bool
 }
 
 // Of returns what a call changes.
@@ -62,8 +64,13 @@ func Of(a *effect.Analysis) *Reach {
 			r.gap("a command is not known")
 		}
 	}
-	if len(a.Gaps) > 0 {
-		r.gap("part of it cannot be seen: " + a.Gaps[0].Kind.String())
+	for _, g := range a.Gaps {
+		if g.Kind == effect.UnknownTool {
+			r.Unknown = true
+			continue
+		}
+		r.gap("part of it cannot be seen: " + g.Kind.String())
+		break
 	}
 	return r
 }
@@ -81,7 +88,7 @@ func linked(list []effect.Effect) bool {
 }
 
 // Certain tells whether all that the call does can be taken back, once its paths are kept.
-func (r *Reach) Certain() bool { return len(r.Gaps) == 0 }
+func (r *Reach) Certain() bool { return len(r.Gaps) == 0 && !r.Unknown }
 
 func (r *Reach) gap(why string) {
 	for _, g := range r.Gaps {
@@ -280,6 +287,9 @@ func (k *Keeper) Keep(c *obstat.Call, d *obstat.Decision, a *effect.Analysis, li
 	var gaps []changes.Gap
 	for _, why := range r.Gaps {
 		gaps = append(gaps, changes.Gap{Why: why})
+	}
+	if r.Unknown {
+		gaps = append(gaps, changes.Gap{Why: "what else the tool does is not known", Stays: true})
 	}
 	change, err := s.Save(of(c, d.Reason()), r.Paths, r.Secret, gaps...)
 	if err != nil {

@@ -32,6 +32,9 @@ func TestMain(m *testing.M) {
 		takesBack(os.Getenv("OBSTAT_UNDO_STATE"), id)
 		return
 	}
+	if code, ok := elsewhere(); ok {
+		os.Exit(code)
+	}
 	os.Exit(m.Run())
 }
 

@@ -88,6 +88,9 @@ func (l *look) add(p string, there bool) error {
 	if there {
 		st, err = l.s.stateOf(p, l.keep)
 	}
+	if l.keep && noRoom(err) {
+		return fmt.Errorf("%s: %s", p, plain(err))
+	}
 	if err != nil {
 		l.gaps = append(l.gaps, Gap{Path: Name(p), Why: plain(err)})
 	}
@@ -99,6 +102,11 @@ func (l *look) add(p string, there bool) error {
 		return fmt.Errorf("it reaches more than %s, the most that is kept for one call", bytesText(l.s.limits.Call))
 	}
 	return nil
+}
+
+// noRoom tells whether the store has no room: that is not a matter of one path, and the next would fail as well.
+func noRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS)
 }
 
 // below looks at a directory and everything in it that the set has.

@@ -99,6 +99,7 @@ func (c *Change) during(o *Change) bool {
 func (p *Plan) chain(c *Change, want, now tree, only []string) {
 	for _, gap := range c.Gaps {
 		switch {
+		case gap.Path == "" && len(only) > 0: // these paths are known, whatever else the call did
 		case gap.Path != "" && !within(string(gap.Path), only):
 		case gap.Stays:
 			p.Stay = append(p.Stay, gap)
