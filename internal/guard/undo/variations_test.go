@@ -221,12 +221,13 @@ func harmful(t *testing.T) (out []string) {
 		for lines := bufio.NewReader(z); ; {
 			line, err := lines.ReadBytes('\n')
 			var row struct {
-				Call struct{ Input struct{ Command string } }
-				C    string // an observed command, with the paths that it wrote and deleted
-				W, D []string
+				Call  struct{ Input struct{ Command string } }
+				Input struct{ Command string }
+				C     string // an observed command, with the paths that it wrote and deleted
+				W, D  []string
 			}
 			if json.Unmarshal(line, &row) == nil && (row.C == "" || len(row.W)+len(row.D) > 0) {
-				if text := cmp.Or(row.C, row.Call.Input.Command); text != "" {
+				if text := cmp.Or(row.C, row.Call.Input.Command, row.Input.Command); text != "" {
 					out = append(out, text)
 				}
 			}
