@@ -142,13 +142,14 @@ func (v view) asks(f *obstat.Facts, learn bool) ([]Ask, error) {
 func (c *callView) alike() {
 	name := c.f.Call.Tool
 	t, known := tools()[strings.ToLower(name)]
+	own := *c
 	if e, ok := effect.Lookup(name); !known && ok && e.Shell() {
 		t, known = tools()["bash"]
+		own.theirs = &e // its command may be in `cmd`
 	}
 	if !known || !c.Floor {
 		return
 	}
-	own := *c
 	own.perm = t.permission
 	if t.ask(&own) == nil {
 		c.main, c.dirs = own.main, own.dirs

@@ -87,3 +87,26 @@ func TestPlanWritesItsPlan(t *testing.T) {
 		}
 	}
 }
+
+// TestShellsOfOthers: rules for `bash` hold for any tool that runs commands, whichever argument has the command.
+func TestShellsOfOthers(t *testing.T) {
+	file := dialect.File{Name: "opencode.json", Data: []byte(`{"permission": {"*": "allow", "bash": {"*": "allow", "rm *": "deny", "git push *": "ask"}}}`)}
+	l, err := dialect.Load(opencode.Dialect{}, &dialect.Input{Files: []dialect.File{file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range []string{"bash", "Bash", "run_command", "run_shell", "execute_bash", "shell"} {
+		for _, field := range []string{"command", "cmd"} {
+			if field == "cmd" && (tool == "bash" || tool == "Bash") {
+				continue // which has its command in one place
+			}
+			for command, want := range map[string]obstat.Verdict{"rm -rf x": obstat.Deny, "git push origin": obstat.Ask, "ls": obstat.Allow} {
+				input, _ := json.Marshal(map[string]string{field: command})
+				d := l.Policy.Decide(&obstat.Call{Tool: tool, Input: input, Dir: "/p", Roots: []string{"/p"}}, &obstat.Snapshot{})
+				if d.Verdict != want {
+					t.Errorf("%s %s: %v, %s", tool, input, d.Verdict, d.Reason())
+				}
+			}
+		}
+	}
+}

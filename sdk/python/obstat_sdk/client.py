@@ -13,7 +13,7 @@ import ssl
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from types import NoneType
 from typing import Any, TypeVar
 
@@ -97,6 +97,18 @@ class _Base:
         if out is None:
             raise ObstatError("the server's answer cannot be read")
         return out
+
+    def _asked(self, id: str) -> Steps[dict[str, Any]]:
+        out = _object(_good((yield Ask("GET", f"/v1/requests/{_segment(id)}", None, self.timeout))))
+        if out is None:
+            raise ObstatError("the server's answer cannot be read")
+        return out
+
+    def _answer(self, id: str, allow: bool, offers: Sequence[int]) -> Steps[None]:
+        body: dict[str, Any] = {"allow": allow}
+        if offers:
+            body |= {"scope": "always", "offer": offers[0], "more": list(offers[1:])}
+        _good((yield Ask("POST", f"/v1/requests/{_segment(id)}/answer", json.dumps(body).encode(), self.timeout)))
 
     def _decide_by(self, policy: Mapping[str, Any], put: Put, said: Mapping[str, Any] | None) -> Steps[dict[str, Any]]:
         body = b'{"policy":' + encode(policy, "policy") + b',"call":' + put.body
@@ -231,6 +243,15 @@ class Client(_Base):
     def report(self, id: str | None, ok: bool, words: str = "") -> None:
         """Says how a claimed call went."""
         self._drive(self._report(id, ok, words))
+
+    def asked(self, id: str) -> dict[str, Any]:
+        """Returns a request as it is now, with its `offers`. It takes a person's token."""
+        return self._drive(self._asked(id))
+
+    def answer(self, id: str, allow: bool, offers: Sequence[int] = ()) -> None:
+        """Answers a request for the person whose token the client has: once, or with the offers, 1 and up, that
+        are kept as rules."""
+        self._drive(self._answer(id, allow, offers))
 
     def explain(self, call: Call) -> dict[str, Any]:
         """Shows how a call would be decided, as `obstat explain --json`; nothing is recorded."""
@@ -397,6 +418,14 @@ class AsyncClient(_Base):
     async def report(self, id: str | None, ok: bool, words: str = "") -> None:
         """See `Client.report`."""
         await self._drive(self._report(id, ok, words))
+
+    async def asked(self, id: str) -> dict[str, Any]:
+        """`Client.asked`."""
+        return await self._drive(self._asked(id))
+
+    async def answer(self, id: str, allow: bool, offers: Sequence[int] = ()) -> None:
+        """`Client.answer`."""
+        await self._drive(self._answer(id, allow, offers))
 
     async def explain(self, call: Call) -> dict[str, Any]:
         """See `Client.explain`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 from typing import Any, ClassVar, cast
 
 import agentscope.agent
@@ -18,11 +19,12 @@ from agentscope.state import AgentState
 from agentscope.tool import Bash, FunctionTool, Toolkit, Write
 from pydantic import BaseModel
 
-from obstat_sdk import AsyncClient, ConfigError
+from obstat_sdk import AsyncClient, Call, Client, ConfigError
 from obstat_sdk.adapters.agentscope import PermissionEngine, protect
 
 from . import bad
 from .cases import SUB, Driver, Turn, Use, World
+from .server import Server
 
 PACKAGE = "agentscope"
 PRINTS = "Permission to use wipe has been denied"
@@ -286,7 +288,40 @@ def whatever_goes_wrong_denies(w: World) -> None:
     assert told.behavior == PermissionBehavior.DENY and "never" in told.message, told
 
 
-CHECKS = [own_ask_is_answered, no_engine, context_is_the_policy, whatever_goes_wrong_denies]
+def accepted_rule_goes_to_both(w: World) -> None:
+    """Beside a policy that asks, a confirmation with a rule, for a person whose token the program has, answers there and
+    here: the rule is in the context and in obstat, and the next call runs. Without the token obstat goes on asking."""
+    server = Server('{"mode": "default"}', "permission_context.json", ("--dialect", "agentscope"))
+
+    def asked(one: World, person: AsyncClient | None) -> Any:
+        state = AgentState(session_id=one.nonce, permission_context=PermissionContext(mode=PermissionMode.BYPASS))
+        model = Script(one, [[("safe", {"x": 1})], "end"])
+        agent: Any = agentscope.agent.Agent(name="a", system_prompt="Do.", model=model, toolkit=Toolkit([FunctionTool(one.safe)]), state=state)
+        protect(agent, one.guard(), person=person)
+        asyncio.run(agent.reply(UserMsg(name="user", content="go on")))
+        (call,) = _asking(agent)
+        assert not one.ran and bool(call.suggested_rules) == bool(person), call
+        said = ConfirmResult(confirmed=True, tool_call=call, rules=call.suggested_rules)
+        asyncio.run(agent.reply(UserConfirmResultEvent(reply_id=agent.state.reply_id, confirm_results=[said])))
+        return agent
+
+    try:
+        one = World(server, False)
+        asked(one, None)
+        elsewhere = Call("safe", {"x": 9}, session="elsewhere", dir=os.getcwd())
+        assert not one.ran and Client(server.address).authorize(elsewhere).effect == "ask", one.ran
+        one = World(server, False)
+        agent = asked(one, AsyncClient(server.address, token=server.person))
+        assert one.ran == ["safe(1)"] and agent.state.permission_context.allow_rules["safe"], one.ran
+        assert Client(server.address).authorize(elsewhere).allowed, "the rule is obstat's as well"
+        agent.model.turns, agent.model.at = [[("safe", {"x": 2})], "end"], 0
+        asyncio.run(agent.reply(UserMsg(name="user", content="again")))
+        assert one.ran == ["safe(1)", "safe(2)"], one.ran
+    finally:
+        server.close()
+
+
+CHECKS = [accepted_rule_goes_to_both, own_ask_is_answered, no_engine, context_is_the_policy, whatever_goes_wrong_denies]
 
 
 def document() -> dict[str, Any]:

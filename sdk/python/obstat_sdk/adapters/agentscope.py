@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import re
 from collections.abc import AsyncGenerator, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
@@ -63,12 +64,14 @@ class PermissionEngine(_Engine):
         *,
         guard: Guard | None = None,
         judge: Judge | None = None,
+        person: AsyncClient | None = None,
         session: str = "",
         dir: str | None = None,
         limit: float = 10,
     ) -> None:
         super().__init__(context)
-        self.guard, self.session, self.limit, self._dir = guard, session, limit, dir
+        self.guard, self.person, self.session, self.limit, self._dir = guard, person, session, limit, dir
+        self._accepted: dict[str, list[Any]] = {}  # the rules of confirmations, by the call's id
         self._judge: Judge = judge or (guard.client if guard is not None else AsyncClient())
         self._parsed: dict[str, tuple[str, dict[str, Any]]] = {}
         self._asked: dict[str, tuple[str, bytes]] = {}  # what was asked about, by the call's id
@@ -84,15 +87,15 @@ class PermissionEngine(_Engine):
             own, liftable = await self._own(tool, put)
         except Exception as e:
             return _denied(tool, e)
+        answered = confirmed and self._answered(call, put)
         if own.behavior == PermissionBehavior.ASK:
-            answered = confirmed and self._answered(call, put)
             if answered and self.guard is None:
                 return PermissionDecision(behavior=PermissionBehavior.ALLOW, message="Already allowed by user confirmation.")
             if not answered and not (liftable and self.guard is not None):
                 return await self._asks(own, call, tool, put)
         if own.behavior == PermissionBehavior.DENY or self.guard is None:
             return own
-        return await self._beside(self.guard, own, call, tool, put)
+        return await self._beside(self.guard, own, call, tool, put, answered)
 
     async def _asks(self, own: Any, call: Any, tool: Any, put: dict[str, Any]) -> Any:
         """Asks AgentScope's question, unless obstat denies the call anyway."""
@@ -103,16 +106,35 @@ class PermissionEngine(_Engine):
             self._asked[call.id] = (tool.name, encode(put))
         return own
 
-    async def _beside(self, guard: Guard, own: Any, call: Any, tool: Any, put: dict[str, Any]) -> Any:
+    async def _beside(self, guard: Guard, own: Any, call: Any, tool: Any, put: dict[str, Any], answered: bool) -> Any:
         """Puts a call that the context does not refuse to the policy in force."""
         id = call.id if call is not None else None
-        mine = _decision(await guard.peek(tool.name, put, id=id, session=self.session), guard, claimed=False)
+        seen = await guard.peek(tool.name, put, id=id, session=self.session)
+        offers: list[Any] = []
+        if self.person is not None and seen.asking and seen.decision.state == "pending" and seen.decision.id is not None:
+            try:
+                offers = _offered(await self.person.asked(seen.decision.id))
+                if answered:
+                    await self.person.answer(seen.decision.id, True, _chosen(offers, self._accepted.pop(id or "", [])))
+                    seen = await guard.peek(tool.name, put, id=id, session=self.session)
+            except ObstatError as e:
+                told(e)  # it is asked about still, in obstat
+        mine = _decision(seen, guard, claimed=False)
         if mine.behavior == PermissionBehavior.ASK:
-            mine.suggested_rules = own.suggested_rules or []
+            own_rules = own.suggested_rules or []
+            mine.suggested_rules = [*own_rules, *(r for _, r in offers if not any(_same(r, o) for o in own_rules))]
+            if call is not None:
+                self._asked[call.id] = (tool.name, encode(put))
         if mine.behavior != PermissionBehavior.ALLOW or not tool.is_external_tool:
             return mine
         # The application runs an external tool, so that its approval is taken now.
         return _decision(await guard.acheck(tool.name, put, id=id, session=self.session), guard, claimed=True)
+
+    def confirmed(self, event: Any) -> None:
+        """Remembers the rules that come with confirmations."""
+        for result in getattr(event, "confirm_results", None) or ():
+            if result.confirmed:
+                self._accepted[result.tool_call.id] = list(result.rules or ())
 
     def confirming(self, calls: list[Any]) -> None:
         """Remembers the calls that wait for a confirmation, as they are before it comes: also those that
@@ -216,6 +238,25 @@ class PermissionEngine(_Engine):
             return Checked(e.decision, {}) if seen is None or seen[0] != call.input else seen[1]
 
 
+def _offered(request: Mapping[str, Any]) -> list[tuple[int, Any]]:
+    """Returns those of a request's offers, with their numbers, that AgentScope can write: `Bash(npm run:*)`."""
+    out = []
+    for n, offer in enumerate(request.get("offers") or (), 1):
+        found = re.fullmatch(r"(\w+)(?:\((.*)\))?", str(offer.get("text")), re.DOTALL)
+        if found:
+            out.append((n, PermissionRule(tool_name=found[1], rule_content=found[2], behavior=PermissionBehavior.ALLOW, source="suggested")))
+    return out
+
+
+def _same(a: Any, b: Any) -> bool:
+    return (a.tool_name, a.rule_content, a.behavior) == (b.tool_name, b.rule_content, b.behavior)
+
+
+def _chosen(offers: list[tuple[int, Any]], accepted: list[Any]) -> list[int]:
+    """Returns the numbers of the offers that a confirmation has accepted."""
+    return [n for n, rule in offers if any(_same(rule, a) for a in accepted)]
+
+
 ObstatEngine = PermissionEngine
 
 CONTEXT = {"mode", "working_directories", "allow_rules", "deny_rules", "ask_rules"}
@@ -247,16 +288,25 @@ def _decision(checked: Checked, guard: Guard | None, claimed: bool) -> Any:
     return PermissionDecision(behavior=PermissionBehavior.DENY, message=checked.message, decision_reason=d.reason)
 
 
-def protect(agent: A, guard: Guard | None = None, *, judge: Judge | None = None, dir: str | None = None, limit: float = 10) -> A:
+def protect(
+    agent: A,
+    guard: Guard | None = None,
+    *,
+    judge: Judge | None = None,
+    person: AsyncClient | None = None,
+    dir: str | None = None,
+    limit: float = 10,
+) -> A:
     """Puts obstat in the place of an agent's permission engine, and around its tools. Raises `ConfigError`
-    where the agent has none: what it would have denied would be lost."""
+    where the agent has none: what it would have denied would be lost. `person` is a client with the token of the
+    person whose confirmations come in: they answer what the guard's policy asks as well, with the rules."""
     a: Any = agent
     own = getattr(a, "_engine", None)
     if not isinstance(own, _Engine):
         raise ConfigError(f"the agent {getattr(a, 'name', a)} has no permission engine that obstat could take the place of")
     if isinstance(own, PermissionEngine) and a.__dict__.get("_obstat"):
         raise ConfigError(f"the agent {a.name} is protected already")
-    engine = PermissionEngine(own.context, guard=guard, judge=judge, session=a.state.session_id, dir=dir, limit=limit)
+    engine = PermissionEngine(own.context, guard=guard, judge=judge, person=person, session=a.state.session_id, dir=dir, limit=limit)
     execute, act, handle = a._execute_tool_call, a._acting_impl, a._handle_incoming_event
 
     async def execute_tool_call(call: Any, *args: Any, **kwargs: Any) -> AsyncGenerator[Any, None]:
@@ -272,6 +322,7 @@ def protect(agent: A, guard: Guard | None = None, *, judge: Judge | None = None,
         if a.state.context:
             engine.confirming(a.state.context[-1].get_content_blocks("tool_call"))
         engine.context = a.state.permission_context
+        engine.confirmed(event)
         async for out in handle(event, *args, **kwargs):
             yield out
 
@@ -302,6 +353,6 @@ def protect(agent: A, guard: Guard | None = None, *, judge: Judge | None = None,
 class Agent(_Agent):
     """AgentScope's agent, with obstat in the place of its permission engine."""
 
-    def __init__(self, *args: Any, guard: Guard | None = None, judge: Judge | None = None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, guard: Guard | None = None, judge: Judge | None = None, person: AsyncClient | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        protect(self, guard, judge=judge)
+        protect(self, guard, judge=judge, person=person)
