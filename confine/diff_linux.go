@@ -22,9 +22,6 @@ func changeTime(info fs.FileInfo) int64 {
 	return sys.Ctim.Nano()
 }
 
-// entriesTime is when a directory's entries changed; a command can set the other time back.
-func entriesTime(info fs.FileInfo) int64 { return changeTime(info) }
-
 // differences lists the changes that the upper layer holds, directories before their contents,
 // deletions after them.
 func (l *layers) differences() ([]Change, error) {

@@ -4,7 +4,6 @@ package confine
 
 import (
 	"context"
-	"io/fs"
 	"runtime"
 )
 
@@ -38,9 +37,6 @@ func Stop(string) error { return ErrUnsupported }
 
 // Layered says that no layers are known on this system.
 func Layered(string) error { return ErrUnsupported }
-
-// entriesTime is when a directory's entries changed.
-func entriesTime(info fs.FileInfo) int64 { return info.ModTime().UnixNano() }
 
 // Gaps has nothing to tell on this system, on which nothing runs confined.
 func Gaps(Profile) []Gap { return nil }
