@@ -38,6 +38,9 @@ func TestDocumentsNameThings(t *testing.T) {
 		docs = append(docs, "docs/contributing/"+filepath.Base(name))
 	}
 	for _, rel := range docs {
+		if strings.HasPrefix(rel, "docs/frameworks/") {
+			continue // they name files of other systems
+		}
 		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(rel)))
 		if err != nil {
 			t.Fatal(err)
