@@ -69,6 +69,13 @@ func TestDeployManifest(t *testing.T) {
 	if deployment == nil || service == nil || budget == nil {
 		t.Fatalf("%v", kinds)
 	}
+	// A session of the Model Context Protocol lives in one replica: a client stays with it.
+	if n := service.Get("spec").Get("sessionAffinity"); n == nil || n.Str != "ClientIP" {
+		t.Error("clients do not stay with one replica")
+	}
+	if !strings.Contains(deployFile(t, "helm/obstat/templates/all.yaml"), "\n  sessionAffinity: ClientIP\n") {
+		t.Error("clients do not stay with one replica of the chart")
+	}
 	spec := deployment.Get("spec")
 	if n := spec.Get("replicas").Num; n != "3" {
 		t.Errorf("%s replicas", n)
