@@ -52,6 +52,9 @@ func (p *printed) value(v any, name string, depth int) any {
 			p.note(v, "too deep")
 			return Mask
 		}
+		if blob(name, v) {
+			return v
+		}
 		if st := p.rules.name(name); name != "" && st != innocent && believable(v) && (st == strong || random(v)) {
 			p.note(v, "value of "+name)
 			return Mask
@@ -69,6 +72,17 @@ func (p *printed) value(v any, name string, depth int) any {
 		p.path = at
 	}
 	return v
+}
+
+// blob tells an image or another file in base64, which a model does not read as text: `{"type":"image","data":"iVBO…"}`.
+func blob(name, v string) bool {
+	const short = 512
+	if len(v) < short || name != "data" && name != "blob" {
+		return false
+	}
+	return strings.IndexFunc(v, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("+/=-_", r))
+	}) < 0
 }
 
 func (p *printed) note(value, why string) {

@@ -31,6 +31,7 @@ type mcpOptions struct {
 	Agent    string   `flag:"agent" words:"@agents"`
 	Wait     string   `flag:"wait"`
 	Forms    string   `flag:"forms" words:"on off"`
+	Mask     string   `flag:"mask" words:"on off"`
 	Upstream string   `flag:"upstream"` // address of the server, in place of a command
 	Listen   string   `flag:"listen"`   // where clients reach the gateway, in place of standard input
 	Config   string   `flag:"config"`   // a file with mcpServers
@@ -42,7 +43,7 @@ type mcpOptions struct {
 }
 
 func newMCP(f *Factory) *cobra.Command {
-	o := &mcpOptions{Factory: f, Wait: "auto", Forms: "on", Getenv: os.Getenv}
+	o := &mcpOptions{Factory: f, Wait: "auto", Forms: "on", Mask: "on", Getenv: os.Getenv}
 	cmd := command("mcp", some(0, -1), o, untilInterrupt(o.run))
 	cmd.Flags().SetInterspersed(false) // flags behind the command are the server's
 	canary := func(*cobra.Command, []string) error { return mcp.Canary(f.IO.In, f.IO.Out) }
@@ -256,13 +257,16 @@ func (o *mcpOptions) station(ctx context.Context) (*mcp.Station, error) {
 	if o.Forms != "on" && o.Forms != "off" {
 		return nil, usagef("--forms takes on or off, not %q", o.Forms)
 	}
+	if o.Mask != "on" && o.Mask != "off" {
+		return nil, usagef("--mask takes on or off, not %q", o.Mask)
+	}
 	dir, err := o.dir(o.Policy.Dir)
 	if err != nil {
 		return nil, err
 	}
 	exe, _ := os.Executable() // "" where that is not known
 	return mcp.Open(ctx, mcp.Options{Policy: named, Dir: dir, Agent: o.Agent,
-		Off: w.Off, Hold: w.For, NoForms: o.Forms == "off", Piped: o.Listen == "", Getenv: o.Getenv, Exe: exe, Log: o.IO.Err})
+		Off: w.Off, Hold: w.For, NoForms: o.Forms == "off", NoMask: o.Mask == "off", Piped: o.Listen == "", Getenv: o.Getenv, Exe: exe, Log: o.IO.Err})
 }
 
 // serverName makes a name of the program that is started: `server-github` of

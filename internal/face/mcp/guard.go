@@ -58,6 +58,8 @@ type Guard struct {
 	Log io.Writer
 	// Ended is told of each allowed call that the server has answered, before the client is; nil: not called.
 	Ended func(c *obstat.Call)
+	// NoMask lets the model see the secrets of a server's results.
+	NoMask bool
 
 	bare   bool // lists are left as the server sends them, to be looked at
 	relays bool // calls pass: what stands behind decides

@@ -36,6 +36,7 @@ type Options struct {
 	// NoForms asks no person through the client.
 	NoForms bool
 	NoPins  bool
+	NoMask  bool // leaves secrets in results
 	Piped   bool // the client talks over this process's standard input
 	Getenv  func(string) string
 	Exe     string // where this program is
@@ -132,7 +133,7 @@ func (st *Station) Guard(name string) (*Guard, error) {
 		return nil, fmt.Errorf("the installation's key cannot be read: %w", err)
 	}
 	g := &Guard{Name: name, Gate: st.plain, Elicits: st.forms, Agent: st.opts.Agent, User: st.user, Dir: st.opts.Dir,
-		Session: st.session, Hold: st.opts.Hold, Piped: st.opts.Piped,
+		Session: st.session, Hold: st.opts.Hold, Piped: st.opts.Piped, NoMask: st.opts.NoMask,
 		Attended: func() bool { return !st.opts.Off && (st.opts.Hold > 0 || desk.Taken(st.db)) },
 		Durable:  st.journal.durable, Key: key, Log: st.opts.Log,
 		Store: func(ctx context.Context) (approval.Store, error) { return st.open(ctx) }}

@@ -258,6 +258,7 @@ func (s *session) serverAnswers(ctx context.Context, f *frame) error {
 	case a.call != nil:
 		err = s.written()
 		a.call.answered(s, f)
+		out = s.masked(ctx, a.call, f)
 	}
 	if err != nil {
 		out = failure(f.id, codeInternal, "obstat: "+err.Error(), nil)
