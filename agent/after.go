@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -52,7 +53,7 @@ func (p *payload) after(e *Event, result, took string) {
 }
 
 // Replaces tells whether the agent takes another output of a call from its hook at an event.
-func (a *Agent) Replaces(event string) bool { return a.printed != "" && event == "PostToolUse" }
+func (a *Agent) Replaces(event string) bool { return a.printed != nil && among(a.printedAt, event) }
 
 // printed answers with the output that the model gets to see in place of the tool's.
 func (e *Event) printed(o *Options) Reply {
@@ -60,8 +61,34 @@ func (e *Event) printed(o *Options) Reply {
 	if o.Secrets == 1 {
 		told = "obstat has masked a secret in what this tool printed: it stands as [masked]"
 	}
-	out := obj("hookEventName", e.Name, "additionalContext", told)
-	return reply(obj("hookSpecificOutput", with(out, e.Who().printed, o.Printed)), "", 0)
+	return e.Who().printed(e, told, o.Printed)
+}
+
+func claudePrinted(e *Event, told string, out []byte) Reply {
+	said := obj("hookEventName", e.Name, "additionalContext", told)
+	return reply(obj("hookSpecificOutput", with(said, "updatedToolOutput", out)), "", 0)
+}
+
+// refusedOutput answers an agent that takes the reason of a refused result in the result's place.
+func refusedOutput(decision string) func(*Event, string, []byte) Reply {
+	return func(_ *Event, told string, out []byte) Reply {
+		return reply(obj("decision", decision, "reason", told+"\n\n"+outputText(out)), "", 0)
+	}
+}
+
+// outputText returns the text of an output: of Gemini CLI's, the part for the model.
+func outputText(out []byte) string {
+	var text string
+	if json.Unmarshal(out, &text) == nil {
+		return text
+	}
+	root := whole(out)
+	for _, key := range []string{"llmContent", "output"} {
+		if n := root.Get(key); n.Is(tree.String) {
+			return n.Str
+		}
+	}
+	return string(out)
 }
 
 // wordsOf returns the text of a node, or its source.

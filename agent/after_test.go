@@ -57,13 +57,18 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// TestInBackground: the entries of these events do not keep an agent waiting, and are obstat's.
+// TestInBackground: the entries of these events are obstat's. They do not keep an agent waiting, except where it takes
+// another output from them: in the background a masked one would be lost.
 func TestInBackground(t *testing.T) {
 	for _, a := range All().Installable() {
 		for _, event := range strings.Fields(a.after) {
 			line := a.lineOf(event, Invocation{"/opt/obstat", []string{a.Name}})
-			if c, ours := a.invocation(splitWords(line)); !ours || c.Program != "/opt/obstat" || !strings.Contains(line, inBackground) || !strings.Contains(line, readFirst) || strings.Contains(line, "exit 2") {
+			behind := strings.Contains(line, inBackground) && strings.Contains(line, readFirst)
+			if c, ours := a.invocation(splitWords(line)); !ours || c.Program != "/opt/obstat" || strings.Contains(line, "exit 2") {
 				t.Errorf("%s %s: %s", a.Name, event, line)
+			}
+			if behind == a.Replaces(event) {
+				t.Errorf("%s %s: in the background %v, though its answer counts: %s", a.Name, event, behind, line)
 			}
 		}
 	}
@@ -81,7 +86,7 @@ func TestReadFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	payload := strings.Repeat(`{"x":"\\ %s $y"}`, 20_000) // more than a pipe holds
-	cmd := exec.Command("/bin/sh", "-c", codex().lineOf("PostToolUse", Invocation{program, []string{Codex}}))
+	cmd := exec.Command("/bin/sh", "-c", copilot().lineOf("postToolUse", Invocation{program, []string{Copilot}}))
 	cmd.Stdin = strings.NewReader(payload)
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Fatalf("%s, %v", out, err)
@@ -95,4 +100,30 @@ func TestReadFirst(t *testing.T) {
 		}
 	}
 	t.Error("the command was not run")
+}
+
+// TestPrintedForms: each agent that takes another output gets it in its own form.
+func TestPrintedForms(t *testing.T) {
+	for _, c := range []struct{ agent, payload, masked, want string }{
+		{ClaudeCode, `{"session_id":"s","hook_event_name":"PostToolUse","cwd":"/w","tool_name":"Bash","tool_input":{"command":"env"},` +
+			`"tool_response":{"stdout":"x"}}`, `{"stdout":"[masked]"}`, `"updatedToolOutput":{"stdout":"[masked]"}`},
+		{Codex, `{"session_id":"s","turn_id":"t","hook_event_name":"PostToolUse","cwd":"/w","model":"m","permission_mode":"default",` +
+			`"tool_name":"Bash","tool_use_id":"u","tool_input":{"command":"env"},"tool_response":"x"}`, `"A=[masked]"`,
+			`{"decision":"block","reason":"obstat has masked a secret in what this tool printed: it stands as [masked]\n\nA=[masked]"}`},
+		{Gemini, `{"session_id":"s","hook_event_name":"AfterTool","cwd":"/w","timestamp":"2026-01-01T00:00:00Z","tool_name":"run_shell_command",` +
+			`"tool_input":{"command":"env"},"tool_response":{"llmContent":"x"}}`, `{"llmContent":"A=[masked]","returnDisplay":"A=[masked]"}`,
+			`{"decision":"deny","reason":"obstat has masked a secret in what this tool printed: it stands as [masked]\n\nA=[masked]"}`},
+		{OpenCode, `{"hook_event_name":"tool.execute.after","tool":"bash","sessionID":"s","callID":"c","args":{"command":"env"},` +
+			`"directory":"/w","output":"x"}`, `"A=[masked]"`, `{"decision":"allow","output":"A=[masked]"}`},
+	} {
+		e, err := Decode(c.agent, []byte(c.payload), func(string) string { return "" })
+		if err != nil || e.Done == nil {
+			t.Errorf("%s: %v %+v", c.agent, err, e)
+			continue
+		}
+		got := e.Encode(&obstat.Decision{}, &Options{Printed: []byte(c.masked), Secrets: 1})
+		if got.Exit != 0 || !strings.Contains(string(got.Stdout), c.want) {
+			t.Errorf("%s: %d %s, want %s", c.agent, got.Exit, got.Stdout, c.want)
+		}
+	}
 }

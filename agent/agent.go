@@ -75,8 +75,10 @@ type wire struct {
 	// changes are the events, or events with a mode behind a colon, at which the changed text of a
 	// command was seen to run beside an allow: `PreToolUse`. Its own rules match that text alone.
 	changes string
-	// printed is the key of a reply after a call whose value the model gets in place of the output; "": none.
-	printed string
+	// printed answers an event after a call, one of printedAt, with an output that the model gets in place of the tool's,
+	// and told as a word about it; nil: the agent takes none.
+	printed   func(e *Event, told string, out []byte) Reply
+	printedAt string
 	// rulesBy are words of its command line, separated by blanks, that bring rules along:
 	// `--disallowedTools`.
 	rulesBy string

@@ -25,7 +25,7 @@ func claudeCode() *Agent {
 				mcp=mcp__SERVER__TOOL`,
 			housekeeping: claudeHousekeeping, fileTools: "Read Write Edit MultiEdit NotebookEdit",
 			modes: claudeModes(), askings: claudeAskings(), alters: true,
-			changes: preToolUse, printed: "updatedToolOutput",
+			changes: preToolUse, printed: claudePrinted, printedAt: "PostToolUse",
 			rulesBy: "--disallowedTools --disallowed-tools --settings --setting-sources",
 			mute:    "Write Edit MultiEdit NotebookEdit", unboxed: "dangerouslyDisableSandbox",
 			boxedBy: "sandbox.enabled",

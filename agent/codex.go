@@ -35,6 +35,7 @@ func codex() *Agent {
 			// In its sandbox a ticket cannot be spent.
 			changes:   preToolUse + ":" + bypass,
 			unboxedBy: "--dangerously-bypass-approvals-and-sandbox --yolo danger-full-access --sandbox=danger-full-access",
+			printed:   refusedOutput("block"), printedAt: "PostToolUse",
 			askings: []Asking{{Way: "interactive and exec, every approval policy", At: AtObstat, mode: "default",
 				Says: "before its own rules; its own prompt is answered by PermissionRequest"}},
 		},

@@ -76,19 +76,34 @@ const (
 	guardShell        // it may be any shell
 )
 
-const onFailure = ` || { [ $? = 2 ] || echo obstat did not answer >&2; exit 2; }`
+const (
+	onFailure = ` || { [ $? = 2 ] || echo obstat did not answer >&2; exit 2; }`
+	// onMissing is onFailure for a program that is looked for on PATH: 127 says that it is not there.
+	onMissing = ` || { case $? in 2) ;; 127) echo ` + Missing + ` >&2 ;; *) echo obstat did not answer >&2 ;; esac; ` +
+		`exit 2; }`
+)
+
+// OnPath is the program of an entry that a project shares: each machine has its own place for obstat.
+const OnPath = "obstat"
+
+// Missing is what a person reads where such an entry finds no obstat.
+const Missing = "'this project asks obstat before every call, and obstat is not on PATH: install it, as " +
+	"https://github.com/obstat/obstat says; until then every call is denied'"
 
 // line returns the command line that an agent is given.
 func (a *Agent) line(c Invocation) string {
 	if runtime.GOOS == "windows" {
 		return windowsWords(c.Argv())
 	}
-	words := shellWords(c.Argv())
+	words, failed := shellWords(c.Argv()), onFailure
+	if c.Program == OnPath {
+		failed = onMissing
+	}
 	switch a.guard {
 	case guardSuffix:
-		return words + onFailure
+		return words + failed
 	case guardShell:
-		return "/bin/sh -c " + shell.Quote(words+onFailure)
+		return "/bin/sh -c " + shell.Quote(words+failed)
 	}
 	return words
 }
@@ -100,6 +115,9 @@ func (a *Agent) lineOf(event string, c Invocation) string {
 		return a.line(c)
 	}
 	words := readFirst + shellWords(c.Argv()) + inBackground
+	if a.Replaces(event) { // the agent waits for the answer
+		words = shellWords(c.Argv())
+	}
 	if a.guard == guardShell {
 		return "/bin/sh -c " + shell.Quote(words)
 	}

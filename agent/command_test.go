@@ -84,3 +84,28 @@ func TestShellSeesWords(t *testing.T) {
 		}
 	}
 }
+
+// TestOnPath: an entry that a project shares names no place of a machine, is read back, and denies with a clear word
+// where obstat is not on PATH.
+func TestOnPath(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("there is no sh here")
+	}
+	for _, a := range All().Installable() {
+		if a.script != nil || a.guard == guardNone {
+			continue
+		}
+		line := a.line(Invocation{OnPath, []string{a.Name}})
+		if c, ours := a.invocation(splitWords(line)); !ours || c.Program != OnPath || !slices.Equal(c.Args, []string{a.Name}) {
+			t.Errorf("%s: %s is read back as %q", a.Name, line, c)
+		}
+		var words strings.Builder
+		cmd := exec.Command(sh, "-c", line)
+		cmd.Env, cmd.Stderr = []string{"PATH=" + t.TempDir()}, &words
+		_ = cmd.Run()
+		if cmd.ProcessState.ExitCode() != 2 || !strings.Contains(words.String(), "obstat is not on PATH: install it") {
+			t.Errorf("%s: %s ends with %d, %q", a.Name, line, cmd.ProcessState.ExitCode(), words.String())
+		}
+	}
+}

@@ -23,7 +23,8 @@ func gemini() *Agent {
 			others: `read=read_file:file_path fetch=web_fetch:prompt search=google_web_search:query
 				task=invoke_agent:prompt skill=activate_skill:name mcp=mcp_SERVER_TOOL`,
 			housekeeping: geminiHousekeeping, modes: geminiModes(),
-			changes: beforeTool, rulesBy: "--policy --admin-policy --exclude-tools --sandbox -s",
+			changes: beforeTool, printed: refusedOutput("deny"), printedAt: afterTool,
+			rulesBy: "--policy --admin-policy --exclude-tools --sandbox -s",
 			askings: []Asking{{Way: "interactive and -p, every approval mode, yolo too", At: AtObstat,
 				Says: "in its own prompt a yes would outrank its own deny rules"}},
 		},

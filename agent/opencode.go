@@ -24,6 +24,7 @@ func openCode() *Agent {
 		Name: OpenCode, Title: "opencode", Dialect: "opencode", Patience: time.Minute,
 		wire: wire{
 			decode: openCodeDecode, encode: openCodeEncode, changes: executeBefore,
+			printed: openCodePrinted, printedAt: executeAfter,
 			marks: func(s *sent) likeness {
 				return surelyIf(s.event == executeBefore || s.event == executeAfter || s.has("sessionID") && s.has("callID"))
 			},
@@ -133,6 +134,10 @@ func openCodeEncode(_ *Event, a *answer) Reply {
 		a.input = nil
 	}
 	return reply(with(obj("decision", "allow"), "args", a.input), "", 0)
+}
+
+func openCodePrinted(_ *Event, _ string, out []byte) Reply {
+	return reply(with(obj("decision", "allow"), "output", out), "", 0)
 }
 
 //go:embed opencode_plugin.js

@@ -7,6 +7,8 @@ import { spawn } from "node:child_process";
 const command = ["obstat", "hook", "opencode"];
 const limit = 600000; // milliseconds; opencode itself waits for ever
 
+const missing = `${command[0]} is not there: install obstat, as https://github.com/obstat/obstat says; until then every call is denied`;
+
 let obstat; // the process that runs, or undefined
 let last = 0;
 
@@ -30,7 +32,7 @@ const start = () => {
     }
   });
   run.stderr.setEncoding("utf8").on("data", (text) => (stderr = (stderr + text).slice(-4096)));
-  run.on("error", (error) => end(String(error)));
+  run.on("error", (error) => end(error.code === "ENOENT" ? missing : String(error)));
   run.on("close", () => end(""));
   run.stdin.on("error", () => {});
   for (const part of [run, run.stdin, run.stdout, run.stderr]) part.unref?.();
@@ -86,12 +88,28 @@ export const Obstat = async ({ directory }) => ({
     void ask(
       JSON.stringify({
         ...call,
+        began: undefined,
         hook_event_name: "tool.execute.after",
         output: state.output,
         error: state.error,
         duration_ms: state.time?.end - state.time?.start,
       }),
     );
+  },
+  // Lets obstat mask the secrets of an output before the model gets it, and tells what became of the call. The output of
+  // a server's tool is a list of parts.
+  "tool.execute.after": async (input, output) => {
+    const call = running.get(input.callID);
+    if (!running.delete(input.callID)) return;
+    const key = typeof output?.output === "string" ? "output" : "content";
+    const after = { ...call, hook_event_name: "tool.execute.after", output: output?.[key], duration_ms: Date.now() - call.began };
+    const said = await ask(JSON.stringify({ ...after, began: undefined }));
+    try {
+      const masked = JSON.parse(said.text).output;
+      if (masked !== undefined) output[key] = masked;
+    } catch {
+      // There is nothing to mask.
+    }
   },
   "tool.execute.before": async (input, output) => {
     const call = {
@@ -119,6 +137,6 @@ export const Obstat = async ({ directory }) => ({
       for (const key of Object.keys(output.args)) delete output.args[key];
       Object.assign(output.args, answer.args);
     }
-    running.set(input.callID, { ...call, args: { ...call.args, ...answer.args } });
+    running.set(input.callID, { ...call, args: { ...call.args, ...answer.args }, began: Date.now() });
   },
 });

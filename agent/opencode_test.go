@@ -33,7 +33,10 @@ for (const plugin of process.argv.slice(2)) {
     const output = { args: { command: "ls", gone: 1 } };
     try {
       await hooks["tool.execute.before"]({ tool: "bash", sessionID: "s", callID: "c" }, output);
-      said.push("ran " + JSON.stringify(output.args));
+      const printed = i ? { content: [{ type: "text", text: "A=secret" }] } : { output: "A=secret", metadata: {} };
+      await hooks["tool.execute.after"]({ tool: "bash", sessionID: "s", callID: "c" }, printed);
+      const masked = JSON.stringify(printed.output ?? printed.content);
+      said.push("ran " + JSON.stringify(output.args) + (masked.includes("secret") ? "" : " " + masked));
     } catch (e) {
       said.push("threw " + e.message.trim());
     }
@@ -56,7 +59,11 @@ for (const plugin of process.argv.slice(2)) {
 		"sees call":   {`read id call; case $call in *'"tool":"bash"'*'"directory":"/w"'*) echo "$id 0 {\"decision\":\"allow\"}";; esac`, "ran"},
 		"sees agent":  {`read id call; case $call in *'"agent":"plan"'*) echo "$id 0 {\"decision\":\"allow\"}";; esac`, "ran"},
 		"hanging":     {`exec sleep 600`, "threw obstat did not answer|threw obstat did not answer"},
-		"missing":     {"", "threw Error: spawn"},
+		"missing":     {"", "threw " + dir},
+		"masks": {`while read id call; do case $call in *execute.after*'"output":"A=secret"'*) out='"A=[masked]"';;
+			*execute.after*'"output":[{"type":"text"'*) out='[{"type":"text","text":"A=[masked]"}]';; *) out=null;; esac
+			[ $out = null ] && echo "$id 0 {\"decision\":\"allow\"}" || echo "$id 0 {\"decision\":\"allow\",\"output\":$out}"; done`,
+			`ran {"command":"ls","gone":1} "A=[masked]"|ran {"command":"ls","gone":1} [{"type":"text","text":"A=[masked]"}]`},
 	} {
 		program := filepath.Join(dir, name, "obstat")
 		if c.script != "" {

@@ -74,7 +74,8 @@ func (p *printed) value(v any, name string, depth int) any {
 	return v
 }
 
-// blob tells an image or another file in base64, which a model does not read as text: `{"type":"image","data":"iVBO…"}`.
+// blob tells an image or another file in base64, which a model does not read as text:
+// `{"type":"image","data":"iVBO…"}`.
 func blob(name, v string) bool {
 	const short = 512
 	if len(v) < short || name != "data" && name != "blob" {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -125,11 +126,14 @@ func (o *installOptions) plan() ([]agent.Change, error) {
 	} else if home == "" {
 		return nil, errors.New("the home directory is not known")
 	}
+	if r.Program == "" && o.Project && !o.MCP {
+		r.Program = agent.OnPath
+	}
 	if r.Program == "" {
 		if r.Program, err = os.Executable(); err != nil {
 			return nil, fmt.Errorf("the path of this program is not known; name it with --command: %w", err)
 		}
-	} else if !filepath.IsAbs(r.Program) {
+	} else if !filepath.IsAbs(r.Program) && (!o.Project || r.Program != agent.OnPath) {
 		return nil, usagef("--command needs a full path: an agent may run it anywhere, and %q could be another program there", r.Program)
 	}
 	if (agent.Invocation{Program: r.Program}).Old() {
@@ -263,6 +267,12 @@ func (o *installOptions) after() error {
 	fmt.Fprintf(out, "See whether it holds: obstat doctor %s\nIn a project without a policy the preset balanced is in force; obstat init writes one there\n", o.Agent)
 	if !o.Project {
 		return nil
+	}
+	if o.Command == "" {
+		fmt.Fprintln(out, "Commit the file: it calls obstat by its name, and denies every call where obstat is not on PATH")
+		if _, err := exec.LookPath(agent.OnPath); err != nil {
+			fmt.Fprintln(out, "It is not on PATH here: put it there, or name it with --command")
+		}
 	}
 	return o.offerTrust(context.Background(), o.Dir)
 }

@@ -266,7 +266,8 @@ func (o *mcpOptions) station(ctx context.Context) (*mcp.Station, error) {
 	}
 	exe, _ := os.Executable() // "" where that is not known
 	return mcp.Open(ctx, mcp.Options{Policy: named, Dir: dir, Agent: o.Agent,
-		Off: w.Off, Hold: w.For, NoForms: o.Forms == "off", NoMask: o.Mask == "off", Piped: o.Listen == "", Getenv: o.Getenv, Exe: exe, Log: o.IO.Err})
+		Off: w.Off, Hold: w.For, NoForms: o.Forms == "off", NoMask: o.Mask == "off",
+		Piped: o.Listen == "", Getenv: o.Getenv, Exe: exe, Log: o.IO.Err})
 }
 
 // serverName makes a name of the program that is started: `server-github` of

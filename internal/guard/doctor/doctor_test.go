@@ -208,7 +208,7 @@ func TestFindings(t *testing.T) {
 		{"cannot be parsed", agent.ClaudeCode, func(s *site) { s.file(settings(s), 0o644, "{") }, "broken-file not-installed policy-broken", false},
 		{"program is gone", agent.ClaudeCode, func(s *site) { _ = os.Remove(s.program) }, "missing-program", false},
 		{"program is not executable", agent.ClaudeCode, func(s *site) { _ = os.Chmod(s.program, 0o644) }, "not-executable", false},
-		{"program is found by PATH", agent.ClaudeCode, func(s *site) { s.change(settings(s), `/[^" ]*/bin/obstat`, "obstat") }, "relative-program", false},
+		{"program is found by PATH", agent.ClaudeCode, func(s *site) { s.change(settings(s), `/[^" ]*/bin/obstat`, "obstat") }, "relative-program|other-line", false},
 		{"program is another", agent.ClaudeCode, func(s *site) {
 			s.opts.Inspect = func(string) (*Binary, error) { return nil, errors.New("no build information") }
 		}, "not-obstat", false},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -73,6 +74,12 @@ func (x *exam) version() {
 // program checks the program that the entry calls.
 func (x *exam) program(h *agent.Hook) {
 	path := h.Invocation.Program
+	shared := path == agent.OnPath && h.File.Scope == agent.Project
+	if shared {
+		if found, err := exec.LookPath(path); err == nil {
+			path = found
+		}
+	}
 	wrong := func(code, format string) {
 		h.Idle = true
 		x.Add(Error, code, h, x.Again(), format, path)
@@ -82,6 +89,9 @@ func (x *exam) program(h *agent.Hook) {
 	case h.Invocation.Old():
 		wrong("old-program", "%s is of an older obstat, which has no program of that name any more: the entry has to call "+
 			"obstat hook")
+		return
+	case shared && path == agent.OnPath:
+		wrong("missing-program", "%s is not on PATH: every call is denied until it is")
 		return
 	case !filepath.IsAbs(path):
 		wrong("relative-program", "%s is looked for wherever the agent runs: it may be another program, or none")
