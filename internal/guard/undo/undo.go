@@ -87,8 +87,9 @@ func linked(list []effect.Effect) bool {
 	})
 }
 
-// Certain tells whether all that the call does can be taken back, once its paths are kept.
-func (r *Reach) Certain() bool { return len(r.Gaps) == 0 && !r.Unknown }
+// Certain tells whether all that the call does can be taken back, once its paths are kept. Secrets are kept for an hour
+// only, so that a call on them is not one to allow for it.
+func (r *Reach) Certain() bool { return len(r.Gaps) == 0 && !r.Unknown && !r.Secret }
 
 func (r *Reach) gap(why string) {
 	for _, g := range r.Gaps {

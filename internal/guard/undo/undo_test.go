@@ -99,7 +99,7 @@ func TestTakenBack(t *testing.T) {
 		"git branch -D third", "git branch new", "git tag -d v1", "git checkout -- a", "git checkout .", "git restore a", "git reset --hard",
 		"git reset -q", "git clean -fd", "git clean -fdx", "git checkout -f other", "git switch --discard-changes other",
 		"git rm -f a", "git mv a moved", "git config user.x y", "git branch -m renamed",
-		"git stash && git switch other", "rm -rf .git", "find ld -name '*' -delete", "cd empty && find ../ld -delete",
+		"git stash && git switch other", "find ld -name '*' -delete", "cd empty && find ../ld -delete",
 		"ln -f a b", "ln -b a b", "ln -sfn build ld/new\ncat > ld/new < a", "ln -s ../a ld/y; echo z > ld/y", "mv a sshlin[k]", "sed -n -i.old s/m/z/p a",
 	} {
 		t.Run(text, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestNotTakenBack(t *testing.T) {
 	for text, why := range map[string]string{
 		"make": "code", "python3 x.py": "code", "git push": "host", "curl -X POST https://example.com": "host", "rm $X": "not known",
 		"rm \"$(cat list)\"": "not known", "ssh host rm x": "", "npm install": "", "kill 1": "more than files", "unknown-program x": "not known",
-		"docker run x rm /y": "", "rm a; make": "code", "cd $D && rm a": "", "xargs rm < list": "", "eval $X": "", "psql -c 'drop table x'": "",
+		"docker run x rm /y": "", "rm -rf .git": "", "rm .env": "", "rm a; make": "code", "cd $D && rm a": "", "xargs rm < list": "", "eval $X": "", "psql -c 'drop table x'": "",
 	} {
 		r := Of(effect.AnalyzeCommand(text, &effect.Options{Dir: dir, FS: obstat.OS{}}))
 		if r.Certain() || !strings.Contains(strings.Join(r.Gaps, "; "), why) {
