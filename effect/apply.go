@@ -146,7 +146,7 @@ func (c *call) applyNetwork(r role, w *shell.Word) bool {
 		_, c.container.host = urlHost(w.Text) // `ssh ssh://me@host:22`, `ssh me@host`
 		c.connect(c.container.host, w, false)
 	case roleLookup:
-		c.connect(w.Text, w, true)
+		c.connect(strings.TrimPrefix(w.Text, "@"), w, true) // `dig @h.example x` asks h.example
 		if !w.Known {
 			c.gap(DynamicOperand, "what is asked for is known only at run time", w)
 		}

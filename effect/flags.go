@@ -18,7 +18,7 @@ func (c *call) flagWord(sp *spec, i, to int) int {
 		return c.longWord(sp, i, to)
 	}
 	if w.Text == "--" { // in the middle of a dynamic word
-		c.openName(sp, w)
+		c.openName(sp, i)
 		return i
 	}
 	return c.shortWord(sp, i, to)
@@ -29,6 +29,7 @@ func (c *call) flagWord(sp *spec, i, to int) int {
 func (c *call) unlisted(i int) {
 	c.unsure = true
 	c.mayRun(i)
+	c.mayRunValue(i + 1)
 	c.fileURL(&c.words[i], roleText)
 	c.unplaced(i)
 	c.gap(UnknownFlag, "a flag that is not known", &c.words[i])
@@ -39,7 +40,7 @@ func (c *call) longWord(sp *spec, i, to int) int {
 	name := strings.TrimLeft(w.Text, "-")
 	eq := strings.IndexByte(name, '=')
 	if eq < 0 && !w.Known {
-		c.openName(sp, w)
+		c.openName(sp, i)
 		return i
 	}
 	if eq >= 0 {
@@ -139,14 +140,16 @@ func (c *call) shortWord(sp *spec, i, to int) int {
 		}
 	}
 	if !w.Known {
-		c.openName(sp, w)
+		c.openName(sp, i)
 	}
 	return i
 }
 
-// openName is a flag of which the name is known in part.
-func (c *call) openName(sp *spec, w *shell.Word) {
+// openName is a flag of which the name is known in part. Its value may be: `grep --${X:-file}=.env`.
+func (c *call) openName(sp *spec, i int) {
+	w := &c.words[i]
 	c.gap(UnknownFlag, "a flag that is known only at run time", w)
+	c.unplaced(i)
 	c.openFlag(sp, w)
 }
 
@@ -254,6 +257,9 @@ func (c *call) met(f *flag, val *shell.Word, at int) {
 	if val != nil {
 		c.fileURL(val, f.role)
 		c.valueMention(f, val, at)
+		if f.role == roleText && !f.said && !c.isTextFlag(f) && strings.ContainsAny(val.Text, " \t") {
+			c.mayRunValue(c.wordOf(val, at)) // `restic -o sftp.command='rm x'`
+		}
 	}
 	if len(f.deeds) == 0 && (val == nil && f.role != roleMark || f.role == roleText) { // `xargs -i` marks {}
 		return

@@ -53,7 +53,7 @@ func (c *call) valueMention(f *flag, val *shell.Word, at int) {
 			return
 		}
 	case roleRead, rolePeek, roleList, roleWrite:
-		if !strings.ContainsAny(val.Text, "@=") {
+		if !strings.ContainsAny(val.Text, "@=") && !strings.HasPrefix(val.Text, ":") { // `nim c -o:f`
 			return
 		}
 	case roleDir: // `make -C .git/hooks`
@@ -63,10 +63,15 @@ func (c *call) valueMention(f *flag, val *shell.Word, at int) {
 	default:
 		return
 	}
-	if val.Span != c.words[at].Span { // the next word
+	c.mention(c.wordOf(val, at), val)
+}
+
+// wordOf returns the place of a flag's value: that of the flag, or the next.
+func (c *call) wordOf(val *shell.Word, at int) int {
+	if val.Span != c.words[at].Span {
 		at = min(at+1, len(c.words)-1)
 	}
-	c.mention(at, val)
+	return at
 }
 
 // runsCode reports whether the program runs code that is not looked into, as a build does.
@@ -133,7 +138,8 @@ func (a *analyzer) handed(as *shell.Assign, c *shell.Command, cmd int, f *frame)
 	if len(c.Words) == 0 || cmd >= len(a.an.Commands) || fine || f.where != "" {
 		return
 	}
-	if as.Value.Known && strings.Contains(value, "/") && !strings.ContainsAny(value, " \n") && len(value) < maxPattern {
+	told := strings.ContainsAny(value, "/ ") || MayBeHost(value) != "" // `BORG_PASSCOMMAND='rm x'`, `X_HOST=h.example`
+	if as.Value.Known && told && len(value) < maxPattern {
 		a.an.Fed = append(a.an.Fed, Text{Text: value, Command: cmd})
 	}
 }

@@ -179,6 +179,23 @@ func (c *call) method(w *shell.Word) {
 		return
 	}
 	c.sends(strings.ToUpper(w.Text), w)
+	if strings.EqualFold(w.Text, "DELETE") { // `curl -X DELETE http://localhost:9200/_all`
+		c.destroy()
+	}
+}
+
+// MayBeHost returns the host that a part of a word may name, "" if it is none: `h.example` of `//h.example/x` and
+// `h.example:443`.
+func MayBeHost(part string) string {
+	part = strings.TrimLeft(part, "/")
+	if i := strings.IndexByte(part, '/'); i >= 0 {
+		part = part[:i]
+	}
+	host := strings.ToLower(strings.TrimSuffix(hostOf(part), "."))
+	if !hostShaped(host) {
+		return ""
+	}
+	return host
 }
 
 // thisMachine reports whether a login goes nowhere: `ssh me@localhost`.

@@ -57,7 +57,9 @@ var destroyers = kb.Table("!destroys")
 // destroys is a command to another machine that says by a word before its flags that it destroys something there:
 // `gh repo delete x`.
 func (c *call) destroys() {
-	connects := func(d deed) bool { return d.verb == doesConnect && !d.tags.Has(Fetch) }
+	connects := func(d deed) bool {
+		return d.verb == doesConnect && !d.tags.Has(Fetch) || d.verb == doesDelete && d.tags.Has(Transfer)
+	}
 	if !slices.ContainsFunc(c.spec.does, connects) || c.isGit() || c.dry || c.read != nil {
 		return
 	}
@@ -71,6 +73,19 @@ func (c *call) destroys() {
 			return
 		}
 	}
+	if slices.ContainsFunc(c.words, saysDelete) {
+		c.destroy()
+	}
+}
+
+// saysDelete reports whether a flag or an address says that something is destroyed: `kafka-topics --delete`,
+// `curl -X POST http://h/job/x/doDelete`.
+func saysDelete(w shell.Word) bool {
+	if w.Text == "--remove" || w.Text == "--purge" || strings.HasPrefix(w.Text, "--delete") {
+		return w.Known
+	}
+	at := strings.ToLower(w.Text[strings.LastIndexByte(w.Text, '/')+1:])
+	return strings.Contains(w.Text, "://") && (strings.HasPrefix(at, "dodelete") || strings.HasPrefix(at, "_delete"))
 }
 
 // destroy adds that something on another machine is destroyed.
@@ -358,9 +373,7 @@ func (c *call) operands(ops []int) {
 			c.envWord(w)
 			continue
 		}
-		if o.role == roleText || o.role == roleDefine || o.role == roleUnless && strings.Contains(w.Text, "=") {
-			c.mayRun(i) // not for `make all`, which names no command
-		}
+		c.mayRunOperand(o, i)
 		w = c.databaseFile(c.listed(w))
 		c.splitOperand(w)
 		c.fileURL(w, o.role)
@@ -374,6 +387,8 @@ func (c *call) operands(ops []int) {
 	}
 }
 
+var loneFiles = kb.Table("!lone-files")
+
 // unsaid reports whether the use of an operand is not known: the program has none that the knowledge base tells of,
 // the word may belong to a flag that is not known, or it names a file of more arguments, `nm @args`.
 func (c *call) unsaid(o *operand, w *shell.Word) bool {
@@ -384,7 +399,8 @@ func (c *call) unsaid(o *operand, w *shell.Word) bool {
 		return strings.HasPrefix(w.Text, "@")
 	case roleUnless: // `rename 's,^,d/,' f`, `make DESTDIR=d install`
 		_, substitutes := replacement(w.Text)
-		return substitutes || c.runsCode() && strings.Contains(w.Text, "=")
+		lone := len(c.ops()) == 1 && loneFiles().Has(c.name)
+		return substitutes || lone || c.runsCode() && strings.Contains(w.Text, "=")
 	}
 	return false
 }
@@ -410,6 +426,38 @@ func (c *call) fileURL(w *shell.Word, r role) {
 // mayRun notes a word in which a command may stand that the program runs: `perf stat rm x`, `make CC='curl x'`.
 func (c *call) mayRun(at int) {
 	if cmd := &c.a.an.Commands[c.cmd]; c.startsOthers() {
+		cmd.Tails = append(cmd.Tails, at)
+	}
+}
+
+// mayRunOperand notes an operand in which a command may stand. Not for `make all`, which names none.
+func (c *call) mayRunOperand(o *operand, at int) {
+	text := c.words[at].Text
+	switch o.role {
+	case roleUnless:
+		if strings.Contains(text, "=") {
+			c.mayRun(at)
+		}
+	case roleDefine:
+		c.mayRun(at)
+	case roleText:
+		if c.startsOthers() {
+			c.mayRun(at)
+		} else if c.unsure || strings.ContainsAny(text, " \t") {
+			c.mayRunValue(at) // `gh config set pager 'rm x'`, `envconsul -unknown x rm y`
+		}
+	}
+}
+
+// mayRunValue notes a word behind a flag that is not known, or a text with blanks, that any program but one that only
+// reads may run: `mutt -e '$(rm x)'`, `transmission-cli -f /bin/rm x`.
+func (c *call) mayRunValue(at int) {
+	if at >= len(c.words) || c.harmlessSpec() || word.IsFlag(c.words[at].Text) {
+		return
+	}
+	// `gh pr create --body 'rm x'` runs nothing.
+	if name, ok := strings.CutPrefix(c.words[at-1].Text, "--"); !ok || !textFlags().Has(name) {
+		cmd := &c.a.an.Commands[c.cmd]
 		cmd.Tails = append(cmd.Tails, at)
 	}
 }

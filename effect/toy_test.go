@@ -139,7 +139,7 @@ func TestTablesCompile(t *testing.T) {
 }
 
 // tableNames are the tables of words.
-const tableNames = "!plain-variables !switching !verbs !env !runs !lists !lists-git !column-not !git-runs !git-harmless !git-changes !git-patches !git-diffs !git-objects !prints-number " +
+const tableNames = "!lone-files !plain-variables !switching !verbs !env !runs !lists !lists-git !column-not !git-runs !git-harmless !git-changes !git-patches !git-diffs !git-objects !prints-number " +
 	"!patch-flags !sql-changes !sql-refused !sql-reads !sql-within !sql-paren !sql-name !sql-code !sql-outside !sql-deletes !sql-commands !awk-harm " +
 	"!echoes !formats !passes !shows !copies !links !mounts !keeps !rewrites !compilers !splits !spares-directories !slash-is-name !own-code !dumps " +
 	"!database-dumps !container-clients !runs-builtins !splits-lines !gnu !says-command !unpacks !unpacks-not !pythons !python-loads !python-runs !python-consoles !text-flags !prints-names !secret-forms !metadata-hosts !destroys !prose " +

@@ -89,6 +89,7 @@ func (a *analyzer) runWritten() {
 	if len(l.writes)+len(l.edits) == 0 {
 		return
 	}
+	a.renamed()
 	a.installed()
 	at := 0
 	for i := 0; (i < len(l.started) || at < len(a.an.Commands)) && !a.full; {
@@ -108,6 +109,20 @@ func (a *analyzer) runWritten() {
 
 // keeps reports whether a write leaves the meaning of the file.
 func (a *analyzer) keeps(e *Effect) bool { return e.Formatted() || keepsContent(a.wordsOf(e)) }
+
+// renamed notes programs that get a second name, by which a later command may run them:
+// `cp /bin/rm d/x && run-parts d`.
+func (a *analyzer) renamed() {
+	for _, w := range a.left.writes {
+		e := &a.an.Effects[w.effect]
+		from, _ := copiedFrom(a.wordsOf(e), e)
+		for i := range from {
+			if t := from[i].Text; from[i].Known && standardDir(path.Dir(t)) && a.afford(1) {
+				a.an.Written = append(a.an.Written, Text{t, e.Command})
+			}
+		}
+	}
+}
 
 var programDirs = kb.Table("!program-dirs")
 
@@ -178,6 +193,16 @@ var codeFiles = sync.OnceValue(func() map[string][]string {
 	}
 	return out
 })
+
+// isCodeFile reports whether some program runs files of a name: `CMakeLists.txt`.
+func isCodeFile(name string) bool {
+	for _, files := range codeFiles() {
+		if slices.Contains(files, name) {
+			return true
+		}
+	}
+	return false
+}
 
 // maxCopies is how often a copy of a copy is followed.
 const maxCopies = 8
@@ -436,7 +461,7 @@ func (a *analyzer) mayRunWritten() {
 	for _, w := range a.left.writes {
 		e := &a.an.Effects[w.effect]
 		words := a.wordsOf(e)
-		if proseFiles().Has(path.Base(e.Raw)) || len(words) == 0 {
+		if name := path.Base(e.Raw); proseFiles().Has(name) && !isCodeFile(name) || len(words) == 0 {
 			continue
 		}
 		text, known := a.textOf(&w, words)

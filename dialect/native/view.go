@@ -480,6 +480,11 @@ func (view) File(f *obstat.Facts, tool, p, real string) ([]obstat.Question, bool
 	return w.s.questions, true
 }
 
+// Host asks whether a call may connect to a host.
+func (view) Host(host string) obstat.Question {
+	return obstat.Question{Tool: "connect", Subjects: []obstat.Subject{{Field: fieldHost, Text: host}}}
+}
+
 // HoldsBelow: what lies below a directory of the workspace, of a home or of the temporary directory lies there, too.
 func (view) HoldsBelow(s obstat.Subject) bool {
 	return s.Field == fieldPlace && (s.Text == placeWorkspace || s.Text == placeHome || s.Text == placeTemp)

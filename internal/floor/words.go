@@ -63,8 +63,8 @@ func CommandsWritten(text string) iter.Seq[string] {
 	}
 }
 
-// binaries makes openers of blanks before a program's full path: `ProxyCommand /bin/sh -i`.
-var binaries = strings.NewReplacer(" /bin/", ";/bin/", " /usr/bin/", ";/usr/bin/", " /sbin/", ";/sbin/",
+// binaries makes openers of blanks before a program's full path: `ProxyCommand /bin/sh -i`, rsyslog's `^/bin/sh`.
+var binaries = strings.NewReplacer("^/", ";/", " /bin/", ";/bin/", " /usr/bin/", ";/usr/bin/", " /sbin/", ";/sbin/",
 	" /usr/sbin/", ";/usr/sbin/", " /usr/local/bin/", ";/usr/local/bin/")
 
 // CommandsIn yields the texts inside a word at which a command may begin, behind a quote, a bracket,

@@ -10,7 +10,8 @@
 // line's end; these are decided by the built-in policy and by one that allows all but a few things.
 //
 // A directory is a checkout of GTFOBins: how many of its tricks each policy allows is printed as a table,
-// that of docs/gtfobins.md.
+// that of docs/gtfobins.md; or of another guard, nah, cc-safety-net, dcg or tirith, or of RedCode: how many of the
+// commands that its own tests want stopped the presets allow, the table of docs/guards.md.
 //
 // It compares nothing itself and knows no answer that is right.
 package main
@@ -71,7 +72,12 @@ func main() {
 	for _, name := range os.Args[1:] {
 		read := f.file
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
-			read = func(dir string) error { return gtfobins(out, dir) }
+			read = func(dir string) error {
+				if known, err := guards(out, dir); known || err != nil {
+					return err
+				}
+				return gtfobins(out, dir)
+			}
 		}
 		if err := read(name); err != nil {
 			fmt.Fprintln(os.Stderr, err)

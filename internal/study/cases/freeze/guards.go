@@ -1,0 +1,224 @@
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect/native"
+)
+
+// harmlessText lists rows that do no harm where the policies run, each with the reason behind a tab.
+//
+//go:embed harmless.txt
+var harmlessText string
+
+// A suite is where another guard, or a collection of attacks, keeps the commands that have to be stopped.
+type suite struct {
+	name, mark string // mark is a file by which its checkout is known
+	files      string // beginning of the paths of its files
+	ext        string
+	read       func(text string) []string
+}
+
+var suites = []suite{
+	{"nah", "corpus/ORACLE.json", "corpus/", ".jsonl", nahRows},
+	{"cc-safety-net", "tests/core/rules-git.test.ts", "tests/", ".ts", safetyNetRows},
+	{"dcg", "tests/corpus/canonical.toml", "tests/corpus/", ".toml", tomlRows("command", `expected = "deny"`, "")},
+	{"dcg, packs", "tests/corpus/canonical.toml", "tests/fixtures/destructive_commands", ".yaml", yamlRows},
+	{"tirith", "tests/fixtures/command.toml", "tests/fixtures/", ".toml",
+		tomlRows("input", `expected_action = "block"`, `context = "exec"`)},
+	{"RedCode-Exec, bash", "dataset/RedCode-Exec", "dataset/RedCode-Exec/bash2text_dataset_json/", ".json", redCodeRows},
+}
+
+// guards prints how many rows of the suites in a checkout each policy allows, and which ones pass. It reports
+// whether the checkout is one of them.
+func guards(out io.Writer, dir string) (bool, error) {
+	harmless := map[string]string{}
+	for line := range strings.Lines(harmlessText) {
+		if command, why, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ok && line[0] != '#' {
+			harmless[command] = why
+		}
+	}
+	found := false
+	for i := range suites {
+		s := &suites[i]
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(s.mark))); err != nil {
+			continue
+		}
+		found = true
+		rows, err := s.rows(dir)
+		if err == nil {
+			err = s.print(out, rows, harmless)
+		}
+		if err != nil {
+			return true, err
+		}
+	}
+	return found, nil
+}
+
+// rows reads the commands of a suite, each once.
+func (s *suite) rows(dir string) (out []string, err error) {
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		rel, relErr := filepath.Rel(dir, name)
+		if err != nil || relErr != nil || d.IsDir() {
+			return err
+		}
+		if rel = filepath.ToSlash(rel); !strings.HasPrefix(rel, s.files) || filepath.Ext(name) != s.ext {
+			return nil
+		}
+		data, err := os.ReadFile(name)
+		for _, row := range s.read(string(data)) {
+			if !slices.Contains(out, row) {
+				out = append(out, row)
+			}
+		}
+		return err
+	})
+	return out, err
+}
+
+// there is a project with the files that some rows are about.
+var there = obstat.Snapshot{HomeDir: "/home/u", Dirs: []string{"/home/u/project/certs", "/home/u/.ssh"},
+	Files: []string{"/home/u/project/certs/server.key", "/home/u/.ssh/id_rsa"}}
+
+// print decides the rows of a suite by the presets.
+func (s *suite) print(out io.Writer, rows []string, harmless map[string]string) error {
+	under, err := policies()
+	if err != nil {
+		return err
+	}
+	under = under[:len(under)-1] // the last is no preset
+	names := native.Presets()
+	allowed, still := make([]int, len(under)), 0
+	var passing []string
+	for _, row := range rows {
+		input, err := json.Marshal(map[string]string{"command": row})
+		if err != nil {
+			return err
+		}
+		why, fine := harmless[strings.ReplaceAll(row, "\n", " ⏎ ")]
+		if fine {
+			still++
+		}
+		var by []string
+		for i, l := range under {
+			call := &obstat.Call{Tool: "Bash", Input: input, Dir: "/home/u/project", Roots: []string{"/home/u/project"}}
+			if l.Policy.Decide(call, &there).Verdict != obstat.Allow {
+				continue
+			}
+			by = append(by, names[i])
+			if !fine {
+				allowed[i]++
+			}
+		}
+		if len(by) > 0 {
+			text := strings.ReplaceAll(row, "\n", " ⏎ ")
+			passing = append(passing, fmt.Sprintf("- %s: `%s` %s", strings.Join(by, ", "), text, why))
+		}
+	}
+	fmt.Fprintf(out, "| %s | %d | %d |", s.name, len(rows), len(rows)-still)
+	for _, n := range allowed {
+		fmt.Fprintf(out, " %d |", n)
+	}
+	fmt.Fprintf(out, "\n\n%s\n\n", strings.Join(passing, "\n"))
+	return nil
+}
+
+// nahRows reads lines such as `{"command": "rm -rf .git", "expected": {"verdict": "block"}}`.
+func nahRows(text string) (out []string) {
+	for line := range strings.Lines(text) {
+		var c struct {
+			Command  string
+			Expected struct{ Verdict string }
+		}
+		if json.Unmarshal([]byte(line), &c) == nil && c.Command != "" && c.Expected.Verdict == "block" {
+			out = append(out, c.Command)
+		}
+	}
+	return out
+}
+
+var asserted = regexp.MustCompile(`assertBlocked\(\s*('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|` + "`(?:\\\\.|[^`\\\\$])*`)")
+
+// safetyNetRows reads tests such as `assertBlocked('git reset --hard', …)`.
+func safetyNetRows(text string) (out []string) {
+	for _, m := range asserted.FindAllStringSubmatch(text, -1) {
+		if row, ok := unquoted(m[1]); ok {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+// unquoted reads a string of TypeScript or TOML.
+func unquoted(s string) (string, bool) {
+	if len(s) < 2 {
+		return "", false
+	}
+	inner := s[1 : len(s)-1]
+	if s[0] != '"' {
+		inner = strings.NewReplacer(`\'`, `'`, "\\`", "`", `"`, `\"`).Replace(inner)
+	}
+	row, err := strconv.Unquote(`"` + strings.ReplaceAll(inner, "\n", `\n`) + `"`)
+	return row, err == nil
+}
+
+// tomlRows reads tables in which a key holds the command, one line says that it has to be stopped, and another, if
+// there is one, that it is a command.
+func tomlRows(key, stopped, kind string) func(string) []string {
+	return func(text string) (out []string) {
+		for table := range strings.SplitSeq(text, "\n[[") {
+			command := ""
+			for line := range strings.Lines(table) {
+				if value, ok := strings.CutPrefix(strings.TrimSpace(line), key+" = "); ok && command == "" {
+					if row, ok := unquoted(value); ok && value[0] == '"' && !strings.HasPrefix(value, `"""`) {
+						command = row
+					} else if value[0] == '\'' {
+						command = strings.Trim(value, "'")
+					}
+				}
+			}
+			if command != "" && strings.Contains(table, "\n"+stopped) && strings.Contains(table, kind) {
+				out = append(out, command)
+			}
+		}
+		return out
+	}
+}
+
+// yamlRows reads lines such as `- command: "vault kv delete x"`.
+func yamlRows(text string) (out []string) {
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "- command: "); ok {
+			if row, ok := unquoted(value); ok && value[0] == '"' {
+				out = append(out, row)
+			} else {
+				out = append(out, strings.ReplaceAll(strings.Trim(value, `'"`), `\"`, `"`))
+			}
+		}
+	}
+	return out
+}
+
+// redCodeRows reads the scripts of a file of cases.
+func redCodeRows(text string) (out []string) {
+	var list []struct{ Code string }
+	if json.Unmarshal([]byte(text), &list) != nil {
+		return nil
+	}
+	for _, c := range list {
+		out = append(out, c.Code)
+	}
+	return out
+}
