@@ -187,6 +187,9 @@ func (c *call) method(w *shell.Word) {
 // MayBeHost returns the host that a part of a word may name, "" if it is none: `h.example` of `//h.example/x` and
 // `h.example:443`.
 func MayBeHost(part string) string {
+	if !strings.ContainsAny(part, ".:") { // a name without a dot is told from a word by nothing
+		return ""
+	}
 	part = strings.TrimLeft(part, "/")
 	if i := strings.IndexByte(part, '/'); i >= 0 {
 		part = part[:i]

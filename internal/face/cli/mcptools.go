@@ -23,7 +23,7 @@ type mcpToolsOptions struct {
 }
 
 func newMCPTools(f *Factory) *cobra.Command {
-	o := &mcpToolsOptions{mcpOptions: mcpOptions{Factory: f, Getenv: os.Getenv, Wait: "off", Forms: "off"}}
+	o := &mcpToolsOptions{mcpOptions: mcpOptions{Factory: f, Getenv: os.Getenv, Wait: "off", Forms: "off", Mask: "on"}}
 	var cmd *cobra.Command
 	cmd = command("mcp tools", some(0, -1), o, func(ctx context.Context, args []string) error {
 		names, server := args, []string(nil)

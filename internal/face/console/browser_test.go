@@ -77,9 +77,20 @@ func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, limit)
 	defer cancel()
-	if err := chromedp.Do(ctx, actions...); err != nil {
-		p.t.Fatalf("%v; the page says: %s", err, p.text())
+	for _, action := range actions {
+		err := chromedp.Do(ctx, action)
+		for gone(err) && ctx.Err() == nil {
+			err = chromedp.Do(ctx, action)
+		}
+		if err != nil {
+			p.t.Fatalf("%v; the page says: %s", err, p.text())
+		}
 	}
+}
+
+// gone tells whether an action found an element that the page has drawn anew meanwhile, so that nothing was done.
+func gone(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "Could not find node with given id")
 }
 
 // see waits until an expression of the page is true. It asks from here, since the

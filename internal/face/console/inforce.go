@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -169,7 +170,7 @@ func (c *console) activated(w http.ResponseWriter, r *http.Request, out *client.
 		return done(w, r, "/policies?said=activated")
 	case err == nil:
 		return done(w, r, "/policies?said=proposed")
-	case !errors.As(err, &p) || p.Type != "changed" && p.Type != "loosens" && p.Type != "bad-request":
+	case !errors.As(err, &p) || !slices.Contains([]string{"changed", "loosens", "bad-request", "invalid"}, p.Type):
 		return err
 	}
 	page, rerr := again()

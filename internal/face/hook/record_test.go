@@ -56,10 +56,14 @@ func TestPrinted(t *testing.T) {
 	home := place(t, map[string]string{"p/.claude/settings.json": `{"permissions":{"allow":["Bash(make *)"]}}`})
 	const token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 	for name, tt := range map[string]struct {
-		o      Options
-		masked bool
-	}{"claude": {Options{Agent: agent.ClaudeCode}, true}, "off": {Options{Agent: agent.ClaudeCode, NoMask: true}, false},
-		"codex": {Options{Agent: agent.Codex}, false}} {
+		o    Options
+		want string
+	}{"claude": {Options{Agent: agent.ClaudeCode}, `{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":` +
+		`"obstat has masked a secret in what this tool printed: it stands as [masked]","updatedToolOutput":` +
+		`{"interrupted":false,"stdout":"pushing with [masked]\n"}}}`},
+		"off": {Options{Agent: agent.ClaudeCode, NoMask: true}, ""},
+		"codex": {Options{Agent: agent.Codex}, `{"decision":"block","reason":"obstat has masked a secret in what this tool ` +
+			`printed: it stands as [masked]\n\n{\"interrupted\":false,\"stdout\":\"pushing with [masked]\\n\"}"}`}} {
 		t.Run(name, func(t *testing.T) {
 			kept := store.Memory()
 			o := tt.o
@@ -69,17 +73,12 @@ func TestPrinted(t *testing.T) {
 			post := strings.Replace(pre, "PreToolUse", "PostToolUse", 1)
 			out, words, code := hookIn(t, &o, strings.NewReader(strings.TrimSuffix(post, "}")+
 				`,"tool_response":{"stdout":"pushing with `+token+`\n","interrupted":false}}`), nil)
-			want := `{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"obstat has masked a secret in what ` +
-				`this tool printed: it stands as [masked]","updatedToolOutput":{"interrupted":false,"stdout":"pushing with [masked]\n"}}}`
-			if !tt.masked {
-				want = ""
-			}
-			if strings.TrimSpace(out) != want || words != "" || code != 0 {
+			if strings.TrimSpace(out) != tt.want || words != "" || code != 0 {
 				t.Errorf("%s %s %d", out, words, code)
 			}
 			all := ledger.Join(records(t, kept))
 			detail := string(all[len(all)-1].Outcome.Detail)
-			if strings.Contains(detail, token) || strings.Contains(detail, `"why":"GitHub token"`) != tt.masked {
+			if strings.Contains(detail, token) || strings.Contains(detail, `"why":"GitHub token"`) != (tt.want != "") {
 				t.Error(detail)
 			}
 		})

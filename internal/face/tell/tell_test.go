@@ -138,7 +138,9 @@ func TestWhen(t *testing.T) {
 		t.Fatalf("%d are told after a while", n)
 	}
 	for i := range 12 {
-		tl.Heard(request(fmt.Sprint("req_m", i), "coder", "connect"))
+		r := request(fmt.Sprint("req_m", i), "coder", "connect")
+		r.Created = now
+		tl.Heard(r)
 	}
 	tl.tell(t)
 	if got := posts(); len(got) != 2 || !strings.Contains(got[1].body, "12 requests") {

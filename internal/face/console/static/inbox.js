@@ -142,11 +142,12 @@
   const show = async (id) => {
     keep();
     const n = ++asked, got = await fetch(`/requests/${id}/pane`).catch(() => null);
-    if (n !== asked) return;
+    const text = got && got.ok ? await got.text().catch(() => "") : "";
+    if (n !== asked) return; // another pane was asked for, or a selection is shown
     if (got && got.status === 401) { location.href = "/login"; return; }
     pane.hidden = false;
     if (!got || !got.ok) { pane.replaceChildren(el("p", "problem", "The request cannot be shown now.")); return; }
-    pane.replaceChildren(...new DOMParser().parseFromString(await got.text(), "text/html").body.children);
+    pane.replaceChildren(...new DOMParser().parseFromString(text, "text/html").body.children);
     const w = one(".words", pane);
     if (w && kept.has(id)) w.value = kept.get(id);
     live.tick();
