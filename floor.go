@@ -1297,10 +1297,10 @@ type use struct {
 // wordsOf is words for one command; it returns how many more words are looked at.
 func (fl *floorWalk) wordsOf(i, left int) int {
 	var u use
-	if u.reads, u.writes = fl.takesFiles(i); !u.reads && !u.writes && !fl.connects(i) {
+	u.reads, u.writes = fl.takesFiles(i)
+	if u.reaches = u.reads || fl.connects(i); !u.reaches && !u.writes {
 		return left
 	}
-	u.reaches = u.reads || fl.connects(i)
 	u.transfers, u.unpacks, u.unnamed = fl.transfers(i), fl.makes(i, effect.Contents), fl.makes(i, 0)
 	c := &fl.a.Commands[i]
 	for j := range c.Args() {
@@ -1461,8 +1461,9 @@ func (fl *floorWalk) mayReach(c *effect.Command, at shell.Span, raw, word string
 	var o outcome
 	face, ok := fl.pol.prog.Faces[FaceConnect]
 	if v, asks := fl.pol.view.(hostView); asks {
-		face.Tool, ok = v.Host(host).Tool, true
-		fl.answered([]Question{v.Host(host)}, &o)
+		q := v.Host(host)
+		face.Tool, ok = q.Tool, true
+		fl.answered([]Question{q}, &o)
 	} else if ok {
 		o = fl.judge(face.Tool, face.Field, host, "")
 	}

@@ -90,6 +90,9 @@ func (p *passage) hold() {
 }
 
 func byKey(all []limit) map[string][]limit {
+	if len(all) == 0 { // as of most policies
+		return nil
+	}
 	out := map[string][]limit{}
 	for _, l := range all {
 		out[l.key] = append(out[l.key], l)
@@ -121,8 +124,12 @@ func (g *Gate) counted(key string, of []limit, u use, look bool) (out []reached)
 		return out
 	}
 	out = nil
+	unit := native.Calls
+	if u.is(useAsk) {
+		unit = native.Asks
+	}
 	for _, l := range of {
-		out = append(out, reached{l, "how many calls there were cannot be told: " + err.Error()})
+		out = append(out, reached{l, "how many " + unit + " there were cannot be told: " + err.Error()})
 	}
 	return out
 }
@@ -148,27 +155,15 @@ func (g *Gate) Limits(ctx context.Context, call *obstat.Call) (out []string) {
 }
 
 // spentAsks returns the limit of asks that is reached, nil where a person may be asked; the ask is counted then.
-func (p *passage) spentAsks() (out *reached) {
+func (p *passage) spentAsks() *reached {
 	asks := slices.DeleteFunc(p.j.limits(p.call), func(l limit) bool { return l.Unit != native.Asks })
+	u := use{at: time.Now(), kinds: string(useAsk), digest: short(p.digest)}
 	for key, of := range byKey(asks) {
-		u := use{at: time.Now(), kinds: string(useAsk), digest: short(p.digest)}
-		err := p.g.opts.Sessions.Tally(key, func(text []byte) []byte {
-			kept, uses := readUses(text, key, u.at)
-			for _, l := range of {
-				if n := l.made(uses, u); n >= l.Most && out == nil {
-					out = &reached{l, l.words(n)}
-				}
-			}
-			if out != nil {
-				return text
-			}
-			return append(kept, u.String()...)
-		})
-		if err != nil {
-			out = &reached{of[0], "how many asks there were cannot be told: " + err.Error()}
+		if out := p.g.counted(key, of, u, false); len(out) > 0 {
+			return &out[0]
 		}
 	}
-	return out
+	return nil
 }
 
 // renew begins the counts anew of the limits that a person has let a call pass.

@@ -154,18 +154,23 @@ func TestHostileRequest(t *testing.T) {
 	}
 }
 
-// TestDesk: somebody at a terminal answers what a gate elsewhere asks.
-func TestDesk(t *testing.T) {
-	dir := t.TempDir()
-	file, db := filepath.Join(dir, "opencode.json"), filepath.Join(dir, "obstat.db")
-	if err := os.WriteFile(file, []byte(`{"permission": {"bash": {"*": "ask", "rm *": "deny"}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+// An asker is a gate with a policy's file, and a terminal at which bob answers what it asks.
+type asker struct {
+	*Factory
+	store *sqlite.Store
+	gate  *gate.Gate
+	typed *io.PipeWriter
+	out   *screenBuffer
+	ended chan error
+}
+
+func openAsker(t *testing.T, file, db string) *asker {
+	t.Helper()
 	store, err := sqlite.Open(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
+	t.Cleanup(func() { store.Close() })
 	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Names: []string{file}}, Store: store})
 	if err != nil {
 		t.Fatal(err)
@@ -173,11 +178,22 @@ func TestDesk(t *testing.T) {
 	in, typed := io.Pipe()
 	out := &screenBuffer{}
 	f := newFactory(&IO{In: in, Out: out, Err: out, InTTY: true, Person: persontest.Typist})
-	ended := make(chan error, 1)
+	d := &asker{Factory: f, store: store, gate: g, typed: typed, out: out, ended: make(chan error, 1)}
 	go func() {
-		ended <- (&askOptions{Factory: f, Store: storeOptions{Path: db}, As: "bob"}).run(t.Context(), nil)
+		d.ended <- (&askOptions{Factory: f, Store: storeOptions{Path: db}, As: "bob"}).run(t.Context(), nil)
 	}()
+	return d
+}
 
+// TestDesk: somebody at a terminal answers what a gate elsewhere asks.
+func TestDesk(t *testing.T) {
+	dir := t.TempDir()
+	file, db := filepath.Join(dir, "opencode.json"), filepath.Join(dir, "obstat.db")
+	if err := os.WriteFile(file, []byte(`{"permission": {"bash": {"*": "ask", "rm *": "deny"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := openAsker(t, file, db)
+	f, store, g, typed, out, ended := d.Factory, d.store, d.gate, d.typed, d.out, d.ended
 	for _, tt := range []struct {
 		command string
 		lines   []string

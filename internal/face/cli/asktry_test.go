@@ -10,10 +10,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/confine"
-	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/face/mcp"
-	"github.com/obstat/obstat/internal/guard/person/persontest"
-	"github.com/obstat/obstat/internal/keep/sqlite"
 )
 
 // TestAskRunsToSee: `t` runs a command that cannot be looked into, in the directory of its call, and shows the changes;
@@ -36,23 +33,8 @@ func TestAskRunsToSee(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	db := filepath.Join(home, "obstat.db")
-	store, err := sqlite.Open(t.Context(), db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Names: []string{filepath.Join(dir, "obstat.yaml")}}, Store: store})
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, typed := io.Pipe()
-	out := &screenBuffer{}
-	f := newFactory(&IO{In: in, Out: out, Err: out, InTTY: true, Person: persontest.Typist})
-	ended := make(chan error, 1)
-	go func() {
-		ended <- (&askOptions{Factory: f, Store: storeOptions{Path: db}, As: "bob"}).run(t.Context(), nil)
-	}()
+	d := openAsker(t, filepath.Join(dir, "obstat.yaml"), filepath.Join(home, "obstat.db"))
+	g, typed, out, ended := d.gate, d.typed, d.out, d.ended
 	for _, tt := range []struct{ command, shows string }{
 		{"sh fix.sh", "ran in " + dir + ", read \n"},
 		{"git push", "it is not run to see"},
