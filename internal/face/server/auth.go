@@ -41,6 +41,9 @@ const (
 	RoleAdmin = "admin"
 )
 
+// linkLogin begins the Login of a person who came by a link.
+const linkLogin = "link "
+
 // An agentID is an agent that a token, or the socket, speaks for.
 type agentID struct{ token client.Token }
 
@@ -57,6 +60,10 @@ type Person struct {
 	Login string `json:"login,omitempty"`
 	// Names are other names of the same person there.
 	Names []string `json:"names,omitempty"`
+	// Provider is the issuer that the login is of, and Groups the groups that it told: which roles they have is looked up
+	// at each request, so that a role which the configuration takes back is gone at once. "" for a link.
+	Provider string   `json:"provider,omitempty"`
+	Groups   []string `json:"groups,omitempty"`
 }
 
 // Is tells whether the person has a role.
@@ -117,6 +124,7 @@ const (
 type auth struct {
 	store Store
 	tls   bool
+	oidc  *OIDC // nil: people log in by links alone
 
 	mu    sync.Mutex
 	known map[secretHash]remembered
@@ -142,8 +150,8 @@ type remembered struct {
 	looked time.Time
 }
 
-func newAuth(store Store, tls bool) *auth {
-	return &auth{store: store, tls: tls, known: map[secretHash]remembered{}}
+func newAuth(store Store, tls bool, o *OIDC) *auth {
+	return &auth{store: store, tls: tls, oidc: o, known: map[secretHash]remembered{}}
 }
 
 // hashOf returns the hash that stands for a secret in the store. A secret has 130 random bits, so that a
@@ -248,6 +256,9 @@ func (a *auth) look(ctx context.Context, of *secretHash, secret string) (remembe
 		if err != nil {
 			return remembered{}, missing(err)
 		}
+		if !a.oidc.renew(&s.Person) {
+			return remembered{}, errWho
+		}
 		return remembered{caller: caller{person: &s.Person, cookie: true}, until: s.Expires}, nil
 	}
 	t, _, err := docs.Get[client.Token](ctx, a.store, kind, hash)
@@ -338,7 +349,7 @@ func NewLogin(ctx context.Context, store Store, p Person, by string) (string, er
 
 // NewToken makes a token, for a command that has the store at hand.
 func NewToken(ctx context.Context, store Store, t client.TokenRequest, by string) (client.Token, error) {
-	return newAuth(store, false).newToken(ctx, t, by)
+	return newAuth(store, false, nil).newToken(ctx, t, by)
 }
 
 // trade takes a login and returns its person. Of several that try, one gets it.
@@ -355,7 +366,8 @@ func (a *auth) trade(ctx context.Context, secret string) (*Person, error) {
 	if errors.Is(err, docs.ErrChanged) || errors.Is(err, docs.ErrNotFound) {
 		return nil, errWho // another request was first
 	}
-	l.Person.Login, l.Person.Names = "link "+l.Person.Name, nil
+	l.Person.Login, l.Person.Names = linkLogin+l.Person.Name, nil
+	l.Person.Provider, l.Person.Groups = "", nil
 	return &l.Person, err
 }
 

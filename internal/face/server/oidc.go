@@ -218,14 +218,36 @@ func (s *Server) personOf(id *oidc.IDToken) (*Person, error) {
 			p.Name = email
 		}
 	}
+	p.Provider = id.Issuer
 	list, _ := claims[cmp.Or(s.opts.OIDC.RolesClaim, "groups")].([]any)
 	for _, v := range list {
-		group, _ := v.(string)
-		for _, role := range s.opts.OIDC.Roles[group] {
+		if group, _ := v.(string); len(s.opts.OIDC.Roles[group]) > 0 {
+			p.Groups = append(p.Groups, group)
+		}
+	}
+	s.opts.OIDC.renew(p)
+	return p, nil
+}
+
+// renew gives a person who came by the provider the roles that their groups have now. It tells whether the login still
+// counts: one of another provider, or without a role, does not; one by a link has its own roles.
+func (o *OIDC) renew(p *Person) bool {
+	if !strings.HasPrefix(p.Login, linkLogin) && p.Provider == "" {
+		return false // of a version that kept no groups
+	}
+	if p.Provider == "" {
+		return true
+	}
+	p.Roles = nil
+	if o == nil || o.Issuer != p.Provider {
+		return false
+	}
+	for _, group := range p.Groups {
+		for _, role := range o.Roles[group] {
 			if !slices.Contains(p.Roles, role) {
 				p.Roles = append(p.Roles, role)
 			}
 		}
 	}
-	return p, nil
+	return len(p.Roles) > 0
 }

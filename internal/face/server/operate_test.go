@@ -184,6 +184,53 @@ func TestProviderAway(t *testing.T) {
 	}
 }
 
+// TestRoleGone: a login has the roles that its groups have now. Who lost the last one, or came by a provider that is no
+// longer trusted, has to log in again.
+func TestRoleGone(t *testing.T) {
+	p := newProvider(t)
+	provider := func(roles map[string][]string) *server.OIDC {
+		return &server.OIDC{Issuer: p.http.URL, ClientID: "obstat", Secret: "x", PublicURL: "http://gate.example", Roles: roles}
+	}
+	var opts server.Options
+	s := open(t, func(o *server.Options) {
+		o.OIDC = provider(map[string][]string{"dev": {"dev", server.RoleAdmin}})
+		o.OIDC.PublicURL = "http://" + o.Hosts[0]
+		opts = *o
+	})
+	ann, bob := s.visit("/oidc/start"), s.browser("bob", server.RoleAdmin)
+	other := provider(map[string][]string{"dev": {"dev"}})
+	other.Issuer = "https://other.example"
+	for _, tt := range []struct {
+		name       string
+		now        *server.OIDC
+		code       int
+		roles      string
+		ofTokens int
+	}{
+		{"as it was", opts.OIDC, 200, `"roles":["dev","admin"]`, 200},
+		{"one role is gone", provider(map[string][]string{"dev": {"dev"}}), 200, `"roles":["dev"]`, 403},
+		{"all are gone", provider(map[string][]string{"ops": {"dev", server.RoleAdmin}}), 401, "", 401},
+		{"another provider", other, 401, "", 401},
+		{"no provider", nil, 401, "", 401},
+	} {
+		opts.OIDC = tt.now
+		srv, err := server.Open(t.Context(), opts)
+		must(t, err)
+		s.http.CloseClientConnections()
+		s.http.Config.Handler = srv.Handler()
+		if code, body := ann.do("GET", "/v1/me", ""); code != tt.code || !strings.Contains(body, tt.roles) {
+			t.Errorf("%s: %d %s", tt.name, code, body)
+		}
+		if code, body := ann.do("GET", "/v1/tokens", ""); code != tt.ofTokens {
+			t.Errorf("%s: tokens: %d %s", tt.name, code, body)
+		}
+		if code, _ := bob.do("GET", "/v1/tokens", ""); code != 200 {
+			t.Errorf("%s: a login by a link: %d", tt.name, code)
+		}
+		srv.Close()
+	}
+}
+
 // TestFollowTheFuture: a record with a time in the future, or long past, is sent to those who follow, and so is all that
 // comes after it.
 func TestFollowTheFuture(t *testing.T) {

@@ -151,7 +151,7 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 	s := &Server{opts: opts, local: local, bodyLimit: 20 * time.Second, store: opts.Store, hub: newHub(),
 		feed: approval.NewFeed(opts.Store, 0), metrics: newMetrics(), limits: newLimits(opts.Rate), turns: newTurns(),
 		traces: newTraces(opts.Traces)}
-	s.auth, s.exports = newAuth(opts.Store, opts.TLS), s.newExporter()
+	s.auth, s.exports = newAuth(opts.Store, opts.TLS, opts.OIDC), s.newExporter()
 	s.shelf = &shelf{store: opts.Store, files: opts.Policy, shared: opts.Shared, who: opts.PolicyWho}
 	if err := s.shelf.refresh(ctx); err != nil {
 		return nil, err
