@@ -162,6 +162,7 @@ func missing(a, b *obstat.Program) (out []obstat.Mode) {
 type comparison struct {
 	was, now *obstat.Policy
 	world    obstat.World
+	seen     *obstat.Recorder // has the analysis of the call that is tried, for both policies and all modes
 	modes    []obstat.Mode
 	lacks    map[*obstat.Policy][]obstat.Mode // modes that only the other has
 	readable bool
@@ -190,6 +191,7 @@ func (c *comparison) try(call *obstat.Call, given bool) {
 	if c.skip != nil && c.skip(call) {
 		return
 	}
+	c.seen = &obstat.Recorder{Of: c.world}
 	for _, u := range c.under {
 		if in, ok := u.apply(call); ok && !given {
 			c.left--
@@ -260,7 +262,7 @@ func (c *comparison) answer(pol *obstat.Policy, call *obstat.Call) obstat.Decisi
 		in := *call
 		in.Mode, call = "", &in
 	}
-	return pol.Decide(call, c.world)
+	return pol.Decide(call, c.seen)
 }
 
 func byOf(d *obstat.Decision) By {

@@ -122,7 +122,7 @@ func (c *comparison) at(call *obstat.Call) *obstat.Call {
 // loosens files a call that a strict rule of the policy decides and that is freer with the draft.
 func (c *comparison) loosens(call *obstat.Call) {
 	call = c.at(call)
-	own := c.was.Decide(call, c.world)
+	own := c.was.Decide(call, c.seen)
 	if !written(own.Rule) || own.Verdict == obstat.Allow || len(own.Faults) > 0 {
 		return
 	}

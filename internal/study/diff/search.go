@@ -486,9 +486,9 @@ const mark = "qzxmarkxzq"
 // probe explains a call with the mark in it, by both policies, and returns the subjects that show
 // it. ok is false where the input is none for the tool.
 func (s *search) probe(t *template) (out []reader, ok bool) {
-	call := s.at(t.call(mark))
+	call, world := s.at(t.call(mark)), &obstat.Recorder{Of: s.world}
 	for i, pol := range []*obstat.Policy{s.was, s.now} {
-		d, tr := pol.Explain(call, s.world)
+		d, tr := pol.Explain(call, world)
 		ok = ok || len(d.Faults) == 0
 		if s.readable && i == 0 && (!ok || !shows(tr, mark)) {
 			return nil, false

@@ -117,6 +117,9 @@ func (rep *Report) add(r *ledger.Record, n int, pol *obstat.Policy, seen map[str
 	if partial != "" {
 		rep.Inexact += n
 	}
+	if rep.was != nil {
+		world = &obstat.Recorder{Of: world} // one analysis for both
+	}
 	d := pol.Decide(call, world)
 	f := Flip{Seq: r.Seq, Time: r.Time, Count: n, Call: call, Was: more.Said, Came: r.Verdict, WasRule: r.Rule,
 		WasPos: r.Pos,
