@@ -5,6 +5,8 @@ package server_test
 import (
 	"fmt"
 	"net"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +19,7 @@ import (
 	"github.com/obstat/obstat/internal/face/server"
 	"github.com/obstat/obstat/internal/keep/postgres"
 	"github.com/obstat/obstat/internal/keep/postgres/pgtest"
+	"github.com/obstat/obstat/internal/keep/sqlite"
 )
 
 // TestFlood prints how much of their rate others lose to an agent that floods, and the memory of requests that wait: `go
@@ -86,10 +89,20 @@ func floodRate(t *testing.T) {
 	t.Logf("a flood costs the others %.0f %% of their rate (median; %.2f)", 100*ratios[2], ratios)
 }
 
+// live returns the bytes of the objects that are in use, and of stacks.
+func live() float64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc + m.StackInuse)
+}
+
 // floodWaiting: the memory of a thousand agents that wait for people, each with a connection.
 func floodWaiting(t *testing.T) {
 	const n = 1000
-	s := open(t, nil)
+	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "obstat.db"))
+	must(t, err)
+	t.Cleanup(func() { store.Close() })
+	s := open(t, func(o *server.Options) { o.Store = store })
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	srv := server.HTTPServer(s.srv, time.Minute)
@@ -97,7 +110,7 @@ func floodWaiting(t *testing.T) {
 	go srv.Serve(ln)
 	defer srv.Close()
 	s.decide("make first", "")
-	before := inUse()
+	before, alive := inUse(), live()
 	conns := make([]net.Conn, n)
 	for i := range conns {
 		conns[i], err = net.Dial("tcp", ln.Addr().String())
@@ -116,7 +129,7 @@ func floodWaiting(t *testing.T) {
 			t.Fatalf("%d wait", len(list))
 		}
 	}
-	t.Logf("memory of %d requests that wait: %.1f MB", n, (inUse()-before)/1e6)
+	t.Logf("memory of %d requests that wait: %.1f MB, of which live in the heap and in stacks: %.1f MB", n, (inUse()-before)/1e6, (live()-alive)/1e6)
 	for _, c := range conns {
 		c.Close()
 	}
