@@ -201,10 +201,10 @@ func TestRoleGone(t *testing.T) {
 	other := provider(map[string][]string{"dev": {"dev"}})
 	other.Issuer = "https://other.example"
 	for _, tt := range []struct {
-		name       string
-		now        *server.OIDC
-		code       int
-		roles      string
+		name     string
+		now      *server.OIDC
+		code     int
+		roles    string
 		ofTokens int
 	}{
 		{"as it was", opts.OIDC, 200, `"roles":["dev","admin"]`, 200},
