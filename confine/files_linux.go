@@ -49,10 +49,12 @@ func (v *viewer) holdsHidden(dir string) bool {
 // filesGaps tells the things that Landlock alone cannot hold. A name that the Profile wants
 // protected is a reason to refuse, unless the Profile's own list of gaps has it.
 func (v *viewer) filesGaps() error {
-	v.gap("modes, owners and times of files outside", "Landlock does not cover chmod, chown and utime")
-	v.gap("seeing other processes",
-		"there is no pid namespace; neither their memory nor, from Landlock ABI 6, signals reach them")
-	v.gap("shared memory of System V", "there is no ipc namespace")
+	v.gap("modes, owners, times and attributes of files outside",
+		"Landlock does not cover chmod, chown, utime and setxattr")
+	v.gap("seeing that files exist, their sizes, and where links lead", "Landlock does not cover stat and readlink")
+	v.gap("seeing other processes, and their priorities",
+		"there is no pid namespace; neither their memory nor their limits nor, from Landlock ABI 6, signals reach them")
+	v.gap("shared memory, semaphores and queues of System V, and message queues of POSIX", "there is no ipc namespace")
 	if len(v.p.Network.Hosts)+len(v.p.Network.Localhost) > 0 || v.p.Network.AllLocalhost {
 		v.gap("network", "names need a network namespace; with hosts allowed, every host is reachable")
 	}

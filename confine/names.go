@@ -90,8 +90,12 @@ func questionName(query []byte) (string, int) {
 	return "", -1
 }
 
-// match finds the allowed ports of a name; hosts that overlap add up.
+// match finds the allowed ports of a name; hosts that overlap add up. A query may hold any bytes: a line of
+// `evil.test:443 http/1.1\r\nx: .example.org` below `*.example.org` would reach the proxy as its own request.
 func (n Network) match(name string) []int {
+	if !isHostName(name) || strings.HasPrefix(name, "*") {
+		return nil
+	}
 	var ports []int
 	for _, h := range n.Hosts {
 		below, isPattern := strings.CutPrefix(h.Name, "*")

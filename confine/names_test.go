@@ -64,7 +64,8 @@ func FuzzAnswerName(f *testing.F) {
 
 func TestHostPatterns(t *testing.T) {
 	n := Network{Hosts: []Host{{"a.test", []int{443}}, {"*.b.test", []int{80}}, {"x.b.test", []int{81}}}}
-	for name, want := range map[string]int{"a.test": 1, "b.test": 0, "y.b.test": 1, "x.b.test": 2, "xb.test": 0, "a.test.evil": 0, "za.test": 0, "": 0} {
+	for name, want := range map[string]int{"a.test": 1, "b.test": 0, "y.b.test": 1, "x.b.test": 2, "xb.test": 0, "a.test.evil": 0, "za.test": 0, "": 0,
+		"evil.test:443 http/1.1\r\nx: .b.test": 0, "a b.b.test": 0, "*.b.test": 0} {
 		if got := n.match(name); len(got) != want {
 			t.Errorf("%q: %v", name, got)
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // A Profile says all that a confined command may touch. It is plain data: it prints (String),
@@ -168,7 +169,7 @@ func (p Profile) Check() error {
 	} {
 		for _, name := range list.paths {
 			if !isCleanPath(name) {
-				bad("%s: %q is not an absolute, clean path", list.name, name)
+				bad("%s: %q is not an absolute, clean path in UTF-8", list.name, name)
 			}
 		}
 	}
@@ -179,8 +180,11 @@ func (p Profile) Check() error {
 	return errors.Join(errs...)
 }
 
+// isCleanPath wants UTF-8 as well: a Profile travels as JSON, where `caf\xe9/.env` would become another name, and the
+// file would not be hidden.
 func isCleanPath(name string) bool {
-	return strings.HasPrefix(name, "/") && path.Clean(name) == name && !strings.ContainsRune(name, 0)
+	return strings.HasPrefix(name, "/") && path.Clean(name) == name && !strings.ContainsRune(name, 0) &&
+		utf8.ValidString(name)
 }
 
 func (w Workspace) problems() (errs []error) {

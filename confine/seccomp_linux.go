@@ -95,6 +95,11 @@ func filterProgram(p plan) []unix.SockFilter {
 		jump(unix.BPF_JEQ, unix.TIOCSTI, 1, 0), jump(unix.BPF_JEQ, tiocLinux, 0, 1),
 		ret(retErrno|uint32(unix.EPERM)), ret(retAllow))...)
 	prog = append(prog, onCall(unix.SYS_SOCKET, socketBlock(p)...)...)
+	if p.Level != LevelFull {
+		// Limits of the user's other processes: without a pid namespace `prlimit --pid N --cpu=0` ends one.
+		prog = append(prog, onCall(unix.SYS_PRLIMIT64, load(argument(0)),
+			jump(unix.BPF_JEQ, 0, 1, 0), ret(retErrno|uint32(unix.EPERM)), ret(retAllow))...)
+	}
 	otherwise := uint32(retAllow)
 	if p.Notify {
 		otherwise = unix.SECCOMP_RET_USER_NOTIF

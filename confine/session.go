@@ -7,5 +7,6 @@ type Kept struct {
 	PID   int       `json:"pid"` // of the process that supervises it
 	Args  []string  `json:"args"`
 	Since time.Time `json:"since"`
+	Write []string  `json:"write,omitempty"` // trees that it writes
 	Ports []int     `json:"ports,omitempty"` // published on the machine's loopback
 }

@@ -371,7 +371,11 @@ func (k *keeper) watchCaller(end func()) {
 
 func (k *keeper) register() (*os.File, error) {
 	s := session{k.order.Session}
-	k.kept = Kept{PID: os.Getpid(), Args: k.order.Args, Since: time.Now()}
+	p := k.order.Profile
+	k.kept = Kept{PID: os.Getpid(), Args: k.order.Args, Since: time.Now(), Write: p.Write}
+	if p.Workspace.Mode != "" {
+		k.kept.Write = append(k.kept.Write, p.Workspace.Root)
+	}
 	lock, err := os.OpenFile(s.file(k.kept.PID, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err

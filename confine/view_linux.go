@@ -265,7 +265,7 @@ func (v *viewer) lateSockets() {
 		}
 	}
 	if own := told[len(systemTrees):]; len(own) > 0 {
-		v.gap("unix sockets made during the run below "+strings.Join(own, ", "),
+		v.gap("unix sockets made during the run, or renamed since they were bound, below "+strings.Join(own, ", "),
 			"Landlock before ABI 9 does not cover them, and no layer lies there")
 	}
 }

@@ -205,8 +205,15 @@ func (g *Gate) unseen(c *obstat.Call, j *judged) string {
 		return "it runs a program of the project"
 	case an.RunsHooks() && outside.HasHooks(c.Dir):
 		return "git runs hooks"
+	case g.beside(an):
+		return "code in the background may put links in the place of its files"
 	}
 	return ""
+}
+
+func (g *Gate) beside(an *effect.Analysis) bool {
+	state, err := statedir.Dir(g.opts.Getenv)
+	return err == nil && confined.Beside(state, an)
 }
 
 // runsCommand tells whether a call is of a shell.

@@ -83,3 +83,17 @@ ask: [write outside workspace]
 		t.Errorf("a worktree: %+v, read-only %v", b.Profile.Workspace, b.Profile.ReadOnly)
 	}
 }
+
+// TestNamesThatAreNoText: a hidden name has to reach the run as it is. One that is not UTF-8 would become another name
+// in the ticket, so that the call asks, also where the names were remembered.
+func TestNamesThatAreNoText(t *testing.T) {
+	y := newYard(t)
+	place(t, filepath.Join(y.dir, "obstat.yaml"), "version: 1\nconfine: code\nallow: [read anything except secrets]\nask: [read secrets]\n")
+	place(t, filepath.Join(y.dir, "caf\xe9", ".env"), "K=v\n")
+	for range 2 {
+		call := y.bash("Bash", "command", "make")
+		if _, b, err := y.gate(t, "claude-code", &gate.Confining{}).Bounds(t.Context(), call); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+			t.Errorf("%v, hidden are %q", err, b.Profile.Hidden)
+		}
+	}
+}

@@ -19,17 +19,24 @@ func (r *Run) late(began time.Time) (out []Refused) {
 	root, since := r.Bounds.Root, began.Add(-time.Second).UnixNano()
 	had := slices.Concat(r.Bounds.Profile.Hidden, r.Bounds.Profile.ReadOnly, r.Bounds.Make, r.Bounds.Known)
 	_ = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || name == root {
-			return nil // unreadable for a later reader as well
+		if name == root || d == nil {
+			return nil
 		}
 		if slices.Contains(had, name) || d.IsDir() && isObjects(name) {
 			return skipped(d)
 		}
-		info, err := d.Info()
-		if err != nil || changeTime(info) < since {
+		info, ierr := d.Info()
+		if ierr != nil || changeTime(info) < since {
 			return nil
 		}
 		why := r.protects(name)
+		if err != nil && why == "" {
+			why = "it cannot be looked into, and a later call could open it: " + err.Error()
+		}
+		if why == "" && info.Mode()&fs.ModeSymlink != 0 {
+			target, _ := os.Readlink(name) // "" leads to its own directory
+			why = r.leadsOut(name, target)
+		}
 		if why == "" {
 			return nil
 		}

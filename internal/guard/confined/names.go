@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/confine"
@@ -45,6 +46,13 @@ type dirNames struct {
 	All     bool     `json:"a,omitempty"` // every name in it was refused
 	// Files are the others, in a directory that changes all the time: these and Dirs are not asked about again.
 	Files []string `json:"f,omitempty"`
+}
+
+// isText tells whether all names are UTF-8.
+func (d *dirNames) isText() bool {
+	return !slices.ContainsFunc(slices.Concat(d.Dirs, d.Refused, d.Files), func(name string) bool {
+		return !utf8.ValidString(name)
+	})
 }
 
 func newMemory(state, key string) *memory {
@@ -161,8 +169,8 @@ func (w *nameWalk) visit(dir string, depth int) error {
 		} else if err != nil {
 			return nil // nor does this
 		}
-		if d.Time = now; time.Since(time.Unix(0, now)) < time.Second {
-			d.Time = 0 // it may change again without a new time
+		if d.Time = now; time.Since(time.Unix(0, now)) < time.Second || !d.isText() {
+			d.Time = 0 // it may change again without a new time, or JSON would keep other names
 		}
 	}
 	w.now[rel] = d

@@ -228,11 +228,16 @@ func (r *Run) handBack(file string) {
 // readSmall reads a file that a confined command may have put something else in the place of: a link, a pipe, or
 // more than a directory's name.
 func readSmall(file string) ([]byte, error) {
-	info, err := os.Lstat(file)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > 4096 {
-		return nil, errors.New("no directory was handed back")
+	f, err := os.OpenFile(file, os.O_RDONLY|noWait, 0)
+	if err != nil {
+		return nil, err
 	}
-	return os.ReadFile(file)
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 4096 {
+		return nil, errors.New("no small file")
+	}
+	return io.ReadAll(io.LimitReader(f, 4096))
 }
 
 // judge asks the policy about a change.
@@ -342,7 +347,26 @@ func (r *Run) keeps(c *confine.Change) string {
 	if why == "" && c.Kind != confine.Deleted && completesBare(c.Path, c.Layer) {
 		return "git would take " + filepath.Dir(c.Path) + " for a repository, and run the programs that its config names"
 	}
+	if why == "" && c.Type == "link" && c.Kind != confine.Deleted {
+		return r.leadsOut(c.Path, c.Target)
+	}
 	return why
+}
+
+// leadsOut says why a link does not count, "" where it does: it leads to a place that the run cannot see. A command
+// that was looked at before would follow `notes.txt -> ~/.bashrc`, as `sleep 9; cp a notes.txt` does beside this run.
+func (r *Run) leadsOut(path, target string) string {
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(path), target)
+	}
+	to := realOf(target)
+	p := &r.Bounds.Profile
+	seen := slices.Concat(p.Read, p.Write, p.Workspace.More, []string{r.Bounds.Root, "/tmp", "/proc", "/dev"})
+	in := func(tree string) bool { return paths.Inside(tree, to) || paths.Inside(realOf(tree), to) }
+	if slices.ContainsFunc(seen, in) && !slices.ContainsFunc(p.Hidden, in) {
+		return ""
+	}
+	return "it leads to " + to + ", which the command cannot see"
 }
 
 // isScratch tells whether changes of a path are meant to be dropped.

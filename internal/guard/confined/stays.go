@@ -7,7 +7,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -40,6 +42,38 @@ func (m *maker) stays() bool {
 	}
 	return slices.ContainsFunc(m.Analysis.Commands, func(c effect.Command) bool {
 		return serves(&c) && !slices.Contains(c.Via, "timeout")
+	})
+}
+
+// Beside tells whether a command names files in a workspace that confined code in the background writes at once.
+// Between the look at `sleep 3; cp a b` and its run, that code can make `b` a link to `~/.bashrc`. git itself follows
+// no links of a work tree.
+func Beside(state string, an *effect.Analysis) bool {
+	sessions, err := Sessions(state)
+	if err != nil {
+		return false
+	}
+	for _, dir := range sessions {
+		kept, err := confine.Left(dir)
+		for i := range kept {
+			if slices.ContainsFunc(kept[i].Write, func(root string) bool { return namesFiles(an, root) }) {
+				return true
+			}
+		}
+		if err != nil {
+			return true // it cannot be known
+		}
+	}
+	return false
+}
+
+// namesFiles tells whether a command reads or changes files in a directory, or in one around it.
+func namesFiles(an *effect.Analysis, root string) bool {
+	return slices.ContainsFunc(an.Effects, func(e effect.Effect) bool {
+		if faces[e.Kind] == "" || e.Path == "" || e.Where != "" || e.Program == "git" {
+			return false
+		}
+		return !e.Tags.Has(effect.List) && (paths.Inside(root, e.Path) || paths.Inside(e.Path, root))
 	})
 }
 

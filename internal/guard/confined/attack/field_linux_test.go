@@ -87,7 +87,7 @@ func newField(t testing.TB) *field {
 	if os.Getenv("ATTACK_LEVEL") == "true" {
 		text = strings.Replace(text, "confine: code", "confine: {run: code, level: files}", 1)
 		// Landlock cannot hold a name inside a tree that is written.
-		text = strings.Replace(text, "  - write workspace except .git/**, .env*, .vscode/**\n", "", 1) + "deny: [write workspace]\n"
+		text = strings.Replace(text, "  - write workspace except **/.git/**, .env*, **/.vscode/**\n", "", 1) + "deny: [write workspace]\n"
 	}
 	f.write(f.master+"/proj/obstat.yaml", text, 0o644)
 	for link, to := range map[string]string{"envlink": ".env", "selflink": ".", "sshlink": f.home + "/.ssh", "up": "../proj"} {
