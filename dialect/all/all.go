@@ -17,6 +17,7 @@ import (
 	"github.com/obstat/obstat/dialect/chorus"
 	"github.com/obstat/obstat/dialect/claudecode"
 	"github.com/obstat/obstat/dialect/codex"
+	"github.com/obstat/obstat/dialect/copilot"
 	"github.com/obstat/obstat/dialect/cursor"
 	"github.com/obstat/obstat/dialect/gemini"
 	"github.com/obstat/obstat/dialect/jiuwen"
@@ -35,6 +36,7 @@ func All() []dialect.Dialect {
 		chorus.Dialect{},
 		claudecode.Dialect{},
 		codex.Dialect{},
+		copilot.Dialect{},
 		cursor.Dialect{},
 		gemini.Dialect{},
 		jiuwen.Dialect{},

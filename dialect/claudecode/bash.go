@@ -171,6 +171,9 @@ func (w *lineWalk) command(i int) {
 	w.say(&q, fieldExact, w.line)
 	if w.plain(c) && !dirty {
 		w.say(&q, fieldCommand, raw)
+		if w.alone {
+			w.say(&q, fieldCommand, w.quoted(c))
+		}
 		if !strings.Contains(c.Path, "/") {
 			w.say(&q, fieldCommand, c.Text)
 			for _, alt := range c.Alts {
@@ -218,6 +221,22 @@ func (w *lineWalk) raw(c *effect.Command) string {
 		return normalize(w.a.Source[c.Span.Start:c.Span.End])
 	}
 	return c.Text
+}
+
+// unquote takes quotes off.
+var unquote = strings.NewReplacer(`"`, "", "'", "", `\`, "")
+
+// quoted returns a command in the quotes that it was written with, `cp "my files"/x.csv data/`, where that is the same
+// text otherwise; "" where it is not, as with a variable.
+func (w *lineWalk) quoted(c *effect.Command) string {
+	if c.Span.Start < 0 || c.Span.Start >= c.Span.End || c.Span.End > len(w.a.Source) {
+		return ""
+	}
+	text := normalize(w.a.Source[c.Span.Start:c.Span.End])
+	if strings.ContainsAny(text, "$`") || unquote.Replace(text) != unquote.Replace(w.line) {
+		return ""
+	}
+	return text
 }
 
 // plain tells whether an allow rule with a wildcard may cover a command: no

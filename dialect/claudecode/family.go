@@ -17,6 +17,8 @@ type Family struct {
 	Rule func(text string, v obstat.Verdict) (rules []string, why string)
 	// More are lists of rules besides those of "permissions".
 	More []List
+	// Entries returns the rules of a file that stand in no list; a nil file asks for those that the system brings along.
+	Entries func(root *tree.Node) []Entry
 	// Mode is the key of the mode in force, and Modes its words for Claude Code's modes.
 	Mode  []string
 	Modes map[string]string
@@ -30,8 +32,62 @@ type List struct {
 	Form    func(entry string) string
 }
 
+// An Entry is a rule that stands in no list, such as the member `"/^git log/": true` of an object.
+type Entry struct {
+	At      *tree.Node
+	Verdict obstat.Verdict
+	Source  string
+	Rules   []string    // in Claude Code's notation
+	Command obstat.Text // instead: an expression over a command
+	Line    bool        // to allow, Command has to match the whole line
+	Why     string      // it is no rule
+	Says    string      // a warning; the entry counts as far as it has rules
+	Hint    string
+}
+
+// entry adds a rule that stands in no list.
+func (l *loader) entry(s *settings, e *Entry) {
+	if e.Says != "" {
+		l.Warn(e.At, obstat.CodeNoEffect, e.Hint, "%s", e.Says)
+	}
+	if e.Why != "" {
+		l.bad(e.At, e.Verdict, obstat.CodeBadPattern, "%s", e.Why)
+		return
+	}
+	for _, text := range e.Rules {
+		sp, err := parseSpec(text)
+		if err != nil {
+			l.bad(e.At, e.Verdict, obstat.CodeBadPattern, "%s", err)
+			return
+		}
+		l.compiled(s, e.At, sp, e.Source, e.Verdict.String(), e.Verdict)
+	}
+	if e.Command.IsZero() {
+		return
+	}
+	r := obstat.Rule{Verdict: e.Verdict, Layer: s.layer, Tool: anyOf(bashTools...), Pattern: e.Command, Field: fieldSeen,
+		Source: e.Source}
+	if e.At != nil {
+		r.Pos = l.Pos(e.At)
+	}
+	switch {
+	case e.Verdict == obstat.Allow && e.Line:
+		r.Field = fieldExact
+	case e.Verdict == obstat.Allow:
+		r.Field = fieldCommand
+	}
+	list := e.Verdict.String()
+	l.prog.Rules[list] = append(l.prog.Rules[list], r)
+}
+
 // more reads the lists and the mode of a family.
 func (l *loader) more(s *settings) {
+	if l.fam.Entries != nil {
+		list := l.fam.Entries(s.root)
+		for i := range list {
+			l.entry(s, &list[i])
+		}
+	}
 	for _, list := range l.fam.More {
 		n := s.root.At(Path(list.Key)...)
 		if n == nil || !l.Is(n, list.Key[len(list.Key)-1], tree.Array) {

@@ -388,3 +388,24 @@ func TestPartOf(t *testing.T) {
 		}
 	}
 }
+
+// TestQuotedPart: a rule whose quotes close inside of a word, as Claude Code saves `cp "my files"/*.csv data/`, counts
+// for the command as it is written, alone and in a line.
+func TestQuotedPart(t *testing.T) {
+	l := load(t, nil, dialect.File{Name: ".claude/settings.json", Data: []byte(`{"permissions": {"allow": ["Bash(cp -v \"my files\"/*.csv data/)", "Bash(mkdir *)"]}}`)})
+	for command, want := range map[string]obstat.Verdict{
+		`cp -v \"my files\"/x.csv data/`:               obstat.Allow,
+		`cp -v \"my files\"/*.csv data/`:               obstat.Allow,
+		`mkdir data && cp -v \"my files\"/x.csv data/`: obstat.Allow,
+		`cp -v \"my files\"/$(git push).csv data/`:     obstat.Ask,
+		`cp -v \"my files\"/$X.csv data/`:              obstat.Ask,
+		`cp -v \"my files\"/x.csv data/ && git push`:   obstat.Ask,
+		`cp -v \"other files\"/x.csv data/`:            obstat.Ask,
+		`cp -v \"my files\"/a.csv ~/.ssh/b.csv data/`:  obstat.Allow, // the rule's * is anything, blanks as well
+	} {
+		c := &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"` + command + `"}`), Dir: "/p", Roots: []string{"/p"}}
+		if d := l.Policy.Decide(c, &obstat.Snapshot{HomeDir: "/home/u", Dirs: []string{"/p"}}); d.Verdict != want {
+			t.Errorf("%s: %s, want %s: %s", command, d.Verdict, want, d.Reason())
+		}
+	}
+}

@@ -54,6 +54,12 @@ func (fam *Family) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 	for i := range all {
 		l.add(&all[i])
 	}
+	if fam.Entries != nil {
+		list := fam.Entries(nil)
+		for i := range list {
+			l.entry(&settings{layer: "built in"}, &list[i])
+		}
+	}
 	l.finish()
 	if l.Errs.Fatal() != nil {
 		return nil, l.Errs
@@ -227,7 +233,9 @@ func (l *loader) compiled(s *settings, e *tree.Node, sp spec, source, list strin
 	if l.onlyManaged && s.layer != dialect.LayerManaged {
 		return
 	}
-	r.Source, r.Pos = source, l.Pos(e)
+	if r.Source = source; e != nil {
+		r.Pos = l.Pos(e)
+	}
 	l.prog.Rules[list] = append(l.prog.Rules[list], *r)
 	l.params.note(sp)
 	l.params.Joined = l.params.Joined || v != obstat.Allow && sp.hasOperator()

@@ -10,7 +10,7 @@ import (
 func MatchJS(src, text string) (bool, error) {
 	re, bad := parseRegexp(src)
 	if bad != nil {
-		return false, errors.New(bad.msg)
+		return false, errors.New(bad.Msg)
 	}
 	if re.why != "" {
 		return false, errors.New(re.why)

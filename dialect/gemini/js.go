@@ -3,11 +3,10 @@ package gemini
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/pattern"
 )
@@ -19,12 +18,6 @@ type jsRegexp struct {
 	key    string // the argument that it is about, if it begins `"key":"`
 	rest   string // the expression behind that, for the argument's text up to the end of all
 	prefix string // of a commandPrefix: the words
-}
-
-// A regexpError is the reason why JavaScript refuses an expression, and at which byte.
-type regexpError struct {
-	at  int
-	msg string
 }
 
 // look returns the field and the pattern of a rule; a nil expression has none. A rule about
@@ -53,26 +46,22 @@ func (re *jsRegexp) search() obstat.Text {
 // comes a blank, a quote or the end.
 func prefixRegexp(prefix string) *jsRegexp {
 	text := jsonx.Quote(prefix)
-	text = quote(text[1 : len(text)-1])
-	return &jsRegexp{python: `"command":"` + text + `(?:[` + spaces + `"]|\\")`, key: "command",
-		rest: text + `(?:(?:[` + spaces + `"]|\\")(?s:.*))?`, prefix: prefix}
+	text = kit.Literal(text[1 : len(text)-1])
+	return &jsRegexp{python: `"command":"` + text + `(?:[` + kit.JavaScriptSpaces + `"]|\\")`, key: "command",
+		rest: text + `(?:(?:[` + kit.JavaScriptSpaces + `"]|\\")(?s:.*))?`, prefix: prefix}
 }
 
-// spaces are the characters of \s.
-const spaces = `\t\n\x0b\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff`
-
 // parseRegexp reads an expression.
-func parseRegexp(src string) (*jsRegexp, *regexpError) {
-	p := &jsParser{src: src}
-	p.run()
-	if p.err != nil {
-		return nil, p.err
+func parseRegexp(src string) (*jsRegexp, *kit.JavaScriptError) {
+	js, bad := kit.ReadJavaScript(src)
+	if bad != nil {
+		return nil, bad
 	}
-	re := &jsRegexp{python: p.out.String(), why: p.why}
+	re := &jsRegexp{python: js.Python, why: js.Cannot}
 	if _, err := pattern.Compile(pattern.Search, "(?a)"+re.python); err != nil && re.why == "" {
 		re.why = fmt.Sprintf("obstat cannot run this (%v)", err)
 	}
-	if key, rest, ok := aboutKey(src); ok && !p.split && re.why == "" {
+	if key, rest, ok := aboutKey(src); ok && !js.Split && re.why == "" {
 		re.key, re.rest = key, rest
 	}
 	return re, nil
@@ -98,11 +87,11 @@ func aboutKey(src string) (key, rest string, ok bool) {
 	if closed && strings.HasSuffix(body, `\`) || leavesText(body) {
 		return "", "", false
 	}
-	p := &jsParser{src: body}
-	if p.run(); p.err != nil || p.why != "" {
+	js, bad := kit.ReadJavaScript(body)
+	if bad != nil || js.Cannot != "" {
 		return "", "", false
 	}
-	if rest = p.out.String(); closed {
+	if rest = js.Python; closed {
 		return key, rest + `(?:"(?s:.*))?`, true
 	}
 	return key, rest + `(?s:.*)`, true
@@ -113,323 +102,4 @@ func aboutKey(src string) (key, rest string, ok bool) {
 func leavesText(expr string) bool {
 	return strings.Contains(strings.ReplaceAll(expr, `[^"]`, ""), `"`) || strings.ContainsAny(expr, "$\x00") ||
 		strings.Contains(expr, `\x00`) || strings.Contains(expr, `\0`)
-}
-
-// A jsParser writes an expression anew, in Python's notation.
-type jsParser struct {
-	src   string
-	at    int
-	out   strings.Builder
-	split bool // it has alternatives that stand in no group
-	why   string
-	err   *regexpError
-}
-
-func (p *jsParser) fail(at int, msg string) {
-	if p.err == nil {
-		p.err = &regexpError{at, msg}
-	}
-}
-
-// cannot notes a construct that has no counterpart.
-func (p *jsParser) cannot(what string) {
-	if p.why == "" {
-		p.why = what
-	}
-}
-
-// The kinds of terms that a quantifier may follow.
-const (
-	nothing = iota // a quantifier here is a mistake
-	atom
-	lookahead // JavaScript lets it be repeated
-)
-
-func (p *jsParser) run() {
-	may := nothing
-	var open []int // the kinds of the open groups
-	for p.at < len(p.src) && p.err == nil {
-		start := p.at
-		r, size := utf8.DecodeRuneInString(p.src[p.at:])
-		p.at += size
-		switch r {
-		case '\\':
-			may = p.escape(start)
-		case '[':
-			p.class(start)
-			may = atom
-		case '(':
-			open = append(open, p.group(start))
-			may = nothing
-		case ')':
-			if len(open) == 0 {
-				p.fail(start, "a bracket is closed that was not opened")
-				return
-			}
-			may, open = open[len(open)-1], open[:len(open)-1]
-			p.out.WriteByte(')')
-		case '|':
-			p.split = p.split || len(open) == 0
-			p.out.WriteByte('|')
-			may = nothing
-		case '*', '+', '?', '{':
-			may = p.quantifier(start, may)
-		case '^':
-			p.out.WriteByte('^')
-			may = nothing
-		case '$':
-			p.out.WriteString(`\Z`)
-			may = nothing
-		case '.':
-			p.out.WriteString(`[^\n\r\u2028\u2029]`)
-			may = atom
-		default:
-			p.out.WriteString(quote(p.src[start:p.at]))
-			may = atom
-		}
-	}
-	if len(open) > 0 {
-		p.fail(len(p.src), "a bracket is not closed")
-	}
-}
-
-// group opens a group and returns its kind.
-func (p *jsParser) group(start int) int {
-	rest := p.src[p.at:]
-	for _, g := range []struct {
-		open string
-		is   int
-	}{{"?:", atom}, {"?=", lookahead}, {"?!", lookahead}, {"?<=", nothing}, {"?<!", nothing}} {
-		if strings.HasPrefix(rest, g.open) {
-			p.at += len(g.open)
-			p.out.WriteString("(" + g.open)
-			return g.is
-		}
-	}
-	if name, ok := strings.CutPrefix(rest, "?<"); ok {
-		end := strings.IndexByte(name, '>')
-		if end <= 0 || strings.Trim(name[:end], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$") != "" {
-			p.fail(start, "a group has no proper name")
-			return atom
-		}
-		p.at += 2 + end + 1
-		p.out.WriteString("(?:")
-		return atom
-	}
-	if strings.HasPrefix(rest, "?") {
-		p.fail(start, "there is no such group")
-	}
-	p.out.WriteByte('(')
-	return atom
-}
-
-// quantifier reads *, +, ? or {n,m}, or a brace that stands for itself.
-func (p *jsParser) quantifier(start, may int) int {
-	text := p.src[start:p.at]
-	if text == "{" {
-		body, _, closed := strings.Cut(p.src[p.at:], "}")
-		lo, hi, two := strings.Cut(body, ",")
-		n, err := strconv.Atoi(lo)
-		m, errM := strconv.Atoi(hi)
-		switch {
-		case !closed, err != nil, strings.HasPrefix(lo, "+"), two && hi != "" && (errM != nil || strings.HasPrefix(hi, "+")):
-			p.out.WriteString(`\{`)
-			return atom
-		case two && hi != "" && m < n:
-			p.fail(start, "the numbers are in the wrong order")
-		}
-		text += body + "}"
-		p.at += len(body) + 1
-	}
-	switch may {
-	case nothing:
-		p.fail(start, "there is nothing to repeat")
-	case lookahead:
-		p.cannot("a repeated look-ahead")
-	}
-	p.out.WriteString(text)
-	if strings.HasPrefix(p.src[p.at:], "?") {
-		p.at++
-		p.out.WriteByte('?')
-	}
-	return nothing
-}
-
-// escape reads an escape, `\d` or `\n`; p is behind the backslash.
-func (p *jsParser) escape(start int) int {
-	if p.at == len(p.src) {
-		p.fail(start, "the expression ends in a backslash")
-		return nothing
-	}
-	c := p.src[p.at]
-	switch c {
-	case 'b', 'B', 'd', 'D', 'w', 'W':
-		p.out.WriteString(`\` + string(c))
-	case 's':
-		p.out.WriteString("[" + spaces + "]")
-	case 'S':
-		p.out.WriteString("[^" + spaces + "]")
-	case 'k', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-		p.cannot("a reference to a group")
-		p.out.WriteByte(c)
-	default:
-		p.out.WriteString(charText(p.char()))
-		return atom
-	}
-	if p.at++; c == 'b' || c == 'B' {
-		return nothing
-	}
-	return atom
-}
-
-// char reads an escaped character; p is behind the backslash.
-func (p *jsParser) char() rune {
-	r, size := utf8.DecodeRuneInString(p.src[p.at:])
-	p.at += size
-	hex := func(n int) (rune, bool) {
-		if p.at+n > len(p.src) {
-			return 0, false
-		}
-		v, err := strconv.ParseUint(p.src[p.at:p.at+n], 16, 32)
-		if err != nil || strings.HasPrefix(p.src[p.at:], "+") {
-			return 0, false
-		}
-		p.at += n
-		return rune(v), true
-	}
-	switch r {
-	case 'n', 'r', 't', 'v', 'f':
-		return rune("\n\r\t\v\f"[strings.IndexRune("nrtvf", r)])
-	case '0':
-		if p.at < len(p.src) && p.src[p.at] >= '0' && p.src[p.at] <= '7' {
-			p.cannot("an octal number")
-		}
-		return 0
-	case 'x':
-		if v, ok := hex(2); ok {
-			return v
-		}
-	case 'u':
-		if v, ok := hex(4); ok {
-			if v >= 0xd800 && v < 0xe000 {
-				p.cannot("a half of a character")
-				return 'x'
-			}
-			return v
-		}
-	case 'c':
-		p.cannot(`\c`)
-	}
-	return r
-}
-
-// charText writes a character for Python.
-func charText(r rune) string {
-	if r < 0x20 || r == 0x7f {
-		return fmt.Sprintf(`\x%02x`, r)
-	}
-	return quote(string(r))
-}
-
-// class reads a set of characters.
-func (p *jsParser) class(start int) {
-	rest := p.src[p.at:]
-	switch {
-	case strings.HasPrefix(rest, "^]"):
-		p.at += 2
-		p.out.WriteString("(?s:.)")
-		return
-	case strings.HasPrefix(rest, "]"):
-		p.at++
-		p.out.WriteString("(?!)")
-		return
-	}
-	var b strings.Builder
-	not := strings.HasPrefix(rest, "^")
-	if not {
-		p.at++
-	}
-	var kinds string // of \d, \D, ... that it has
-	last, ranged := rune(-1), false
-	for {
-		if p.at >= len(p.src) {
-			p.fail(start, "a set is not closed")
-			return
-		}
-		at := p.at
-		r, size := utf8.DecodeRuneInString(p.src[p.at:])
-		p.at += size
-		if r == ']' {
-			break
-		}
-		if r > 0xffff {
-			p.cannot("a character of two halves in a set")
-		}
-		if r == '\\' && p.at < len(p.src) {
-			switch c := p.src[p.at]; {
-			case strings.IndexByte("dDwWsS", c) >= 0:
-				p.at++
-				kinds += string(c)
-				if ranged {
-					b.WriteString(`\-`)
-				}
-				switch c {
-				case 's':
-					b.WriteString(spaces)
-				case 'S':
-				default:
-					b.WriteString(`\` + string(c))
-				}
-				last, ranged = -1, false
-				continue
-			case c == 'b':
-				p.at++
-				r = '\b'
-			case c == '-':
-				p.at++
-				r = '-'
-			case c >= '1' && c <= '9':
-				p.cannot("a number behind a backslash in a set")
-				p.at++
-				r = rune(c)
-			default:
-				r = p.char()
-			}
-		} else if r == '-' && last >= 0 && !ranged && p.at < len(p.src) && p.src[p.at] != ']' {
-			ranged = true
-			continue
-		}
-		if ranged {
-			if r < last {
-				p.fail(at, "a range is in the wrong order")
-			}
-			b.WriteString("-" + charText(r))
-			last, ranged = -1, false
-			continue
-		}
-		b.WriteString(charText(r))
-		last = r
-	}
-	p.finish(not, kinds, b.String())
-}
-
-// finish writes a set whose characters are read.
-func (p *jsParser) finish(not bool, kinds, body string) {
-	every := false
-	for _, pair := range []string{"dD", "wW", "sS"} {
-		every = every || strings.Contains(kinds, pair[:1]) && strings.Contains(kinds, pair[1:])
-	}
-	switch {
-	case every && not:
-		p.out.WriteString("(?!)")
-	case every:
-		p.out.WriteString("(?s:.)")
-	case strings.Contains(kinds, "S"):
-		p.cannot(`\S in a set`)
-		p.out.WriteByte('x')
-	case not:
-		p.out.WriteString("[^" + body + "]")
-	default:
-		p.out.WriteString("[" + body + "]")
-	}
 }

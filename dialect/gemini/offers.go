@@ -65,7 +65,7 @@ func (Dialect) Offers(l *dialect.Loaded, call *obstat.Call, world obstat.World,
 	case name == "read_file" || name == "write_file" || name == "replace":
 		for i := range a.Effects {
 			if raw := a.Effects[i].Raw; raw != "" && call.Tool == name {
-				add(name, "argsPattern", `\x00`+quote(`"file_path":`+jsonx.Quote(raw))+`\x00`)
+				add(name, "argsPattern", `\x00`+kit.Literal(`"file_path":`+jsonx.Quote(raw))+`\x00`)
 			}
 		}
 	}

@@ -180,7 +180,7 @@ func (r *rule) checks() obstat.Rule {
 	tool := "[^\\n]*"
 	switch r.tool.Flavour {
 	case pattern.Exact:
-		tool = quote(r.tool.Text)
+		tool = kit.Literal(r.tool.Text)
 	case pattern.Full:
 		tool = "(?:" + r.tool.Text + ")"
 	}
@@ -204,16 +204,16 @@ var fileTools = []string{"read_file", "write_file", "replace"}
 // with an asterisk by the letter. Tools of servers are written mcp__server__tool here.
 func toolText(name string, server *tree.Node) (t obstat.Text, exact bool) {
 	full := func(text string) obstat.Text { return obstat.Text{Flavour: pattern.Full, Text: text} }
-	glob := func(s string) string { return strings.ReplaceAll(quote(s), `\*`, ".*") }
+	glob := func(s string) string { return strings.ReplaceAll(kit.Literal(s), `\*`, ".*") }
 	switch {
 	case server != nil && server.Str == "*" && name == "*":
 		return full("mcp__.+"), true
 	case server != nil && server.Str == "*":
 		return full("mcp__.+__" + glob(name)), false
 	case server != nil && name == "*":
-		return full("mcp__" + quote(server.Str) + "__.+"), true
+		return full("mcp__" + kit.Literal(server.Str) + "__.+"), true
 	case server != nil && strings.Contains(name, "*"):
-		return full("mcp__" + quote(server.Str) + "__" + glob(name)), false
+		return full("mcp__" + kit.Literal(server.Str) + "__" + glob(name)), false
 	case server != nil:
 		return obstat.Is("mcp__" + server.Str + "__" + name), true
 	case name == "*":
@@ -223,7 +223,7 @@ func toolText(name string, server *tree.Node) (t obstat.Text, exact bool) {
 	}
 	rest, mcp := strings.CutPrefix(name, "mcp_")
 	if srv, all := strings.CutSuffix(rest, "_*"); mcp && all && !strings.Contains(srv, "*") {
-		return full("mcp__" + quote(srv) + "__.+"), true
+		return full("mcp__" + kit.Literal(srv) + "__.+"), true
 	}
 	if strings.Contains(name, "*") {
 		return full(glob(name)), false
@@ -235,18 +235,11 @@ func toolText(name string, server *tree.Node) (t obstat.Text, exact bool) {
 		return obstat.Is(name), true
 	}
 	// The name of the server may end at any underscore.
-	texts := []string{quote(name)}
+	texts := []string{kit.Literal(name)}
 	for i := range len(rest) {
 		if rest[i] == '_' && i > 0 && i+1 < len(rest) {
-			texts = append(texts, "mcp__"+quote(rest[:i])+"__"+quote(rest[i+1:]))
+			texts = append(texts, "mcp__"+kit.Literal(rest[:i])+"__"+kit.Literal(rest[i+1:]))
 		}
 	}
 	return full(strings.Join(texts, "|")), true
-}
-
-// quote writes a text as a regular expression that matches it.
-func quote(text string) string {
-	var b strings.Builder
-	kit.WriteLiteral(&b, text)
-	return b.String()
 }

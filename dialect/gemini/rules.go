@@ -316,8 +316,8 @@ func (l *loader) patterns(n *tree.Node) (out []*jsRegexp, ok bool) {
 func (l *loader) compiled(n *tree.Node, before string) ([]*jsRegexp, bool) {
 	re, err := parseRegexp(before + n.Str)
 	if err != nil {
-		e := l.Fail(n, obstat.CodeBadPattern, "", "the expression cannot be read: %s", err.msg)
-		e.Pos = l.File.Within(n, max(err.at-len(before), 0))
+		e := l.Fail(n, obstat.CodeBadPattern, "", "the expression cannot be read: %s", err.Msg)
+		e.Pos = l.File.Within(n, max(err.At-len(before), 0))
 		return nil, false
 	}
 	switch nested := nestedQuantifier(before + n.Str); {

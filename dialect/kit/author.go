@@ -73,6 +73,13 @@ func Home(world obstat.World) string {
 	return home
 }
 
+// Literal returns the part of a Python expression that matches a text.
+func Literal(text string) string {
+	var b strings.Builder
+	WriteLiteral(&b, text)
+	return b.String()
+}
+
 // WriteLiteral writes a text as the part of a Python expression that matches it.
 func WriteLiteral(b *strings.Builder, text string) {
 	for _, c := range []byte(text) {

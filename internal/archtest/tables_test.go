@@ -69,6 +69,8 @@ var importTable = []importRow{
 		why: "dialect/kit is for authors of dialects; it cannot know one of them"},
 	{pkg: "dialect/all", may: []string{"", "dialect/..."},
 		why: "dialect/all is the one list of dialects, and only a list"},
+	{pkg: "dialect/copilot", may: []string{"", "dialect", "dialect/claudecode", "dialect/kit", "pattern", "internal/format/textedit", "internal/format/tree"},
+		why: "Copilot's approvals are written in Claude Code's notation or as expressions over commands; what they mean is claudecode's"},
 	{pkg: "dialect/cursor", may: []string{"", "dialect", "dialect/claudecode", "internal/format/textedit"},
 		why: "Cursor's rules are written in Claude Code's notation; what they mean is claudecode's"},
 	{pkg: "dialect/qwen", may: []string{"", "dialect", "dialect/claudecode", "internal/format/textedit"},

@@ -31,7 +31,7 @@ func (l *lab) runInit(program, place string) error {
 	}
 	defer os.RemoveAll(dir)
 	n, failed, looser, allowed, kept := 0, 0, 0, 0, 0
-	all := entries()
+	all := l.entries()
 	for i := range all {
 		e := &all[i]
 		name := e.repo + "/" + e.path

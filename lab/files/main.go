@@ -5,6 +5,8 @@
 //	go run -C lab/files . check [-cache DIR] [-v]
 //	go run -C lab/files . convert | init | lint | export [-cache DIR] [-v] [-skip N]
 //
+// Every command takes `-manifest FILE`, a list of other files, with a cache of their own.
+//
 // manifest.tsv has the repository, path, commit and digest of each file; the files themselves are
 // fetched into a cache outside of the repository. `mean` writes down which calls their authors plainly
 // meant to allow, to be asked about or to forbid, by readers of its own that share no code with obstat;
@@ -31,8 +33,8 @@ var manifest string
 // An entry is a file of the manifest.
 type entry struct{ repo, path, commit, digest string }
 
-func entries() (out []entry) {
-	for line := range strings.Lines(manifest) {
+func (l *lab) entries() (out []entry) {
+	for line := range strings.Lines(l.list) {
 		if f := strings.Split(strings.TrimSpace(line), "\t"); len(f) == 4 && line[0] != '#' {
 			out = append(out, entry{f[0], f[1], f[2], f[3]})
 		}
@@ -47,13 +49,14 @@ func (e *entry) in(cache string) string {
 
 type lab struct {
 	cache, mirrors string
+	list           string // the manifest
 	verbose        bool
 	skip           int
 }
 
 func main() {
 	home, _ := os.UserCacheDir()
-	l := &lab{}
+	l := &lab{list: manifest}
 	flags := flag.NewFlagSet("files", flag.ExitOnError)
 	flags.StringVar(&l.cache, "cache", filepath.Join(home, "obstat-files"), "where the files are kept")
 	flags.StringVar(&l.mirrors, "mirrors", "", "a directory of clones, owner+name/repo; \"\" asks GitHub")
@@ -65,6 +68,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: files fetch|mean|check|convert|init|lint|export [-cache DIR] [-mirrors DIR] [-v]")
 		os.Exit(2)
 	}
+	flags.Func("manifest", "a list of other files; \"\" is the one that is built in", func(name string) error {
+		data, err := os.ReadFile(name)
+		l.list = string(data)
+		return err
+	})
 	_ = flags.Parse(os.Args[2:])
 	if err := does[os.Args[1]](); err != nil {
 		fmt.Fprintln(os.Stderr, "files:", err)
@@ -74,7 +82,7 @@ func main() {
 
 // fetch brings the files that are not there, or not with their digest.
 func (l *lab) fetch() error {
-	all, bad := entries(), 0
+	all, bad := l.entries(), 0
 	for i := range all {
 		e := &all[i]
 		if data, err := os.ReadFile(e.in(l.cache)); err == nil && digest(data) == e.digest {

@@ -28,7 +28,7 @@ const project = "/srv/lab/proj"
 func (l *lab) mean() error {
 	var b bytes.Buffer
 	n := map[string]int{}
-	for _, e := range entries() {
+	for _, e := range l.entries() {
 		data, err := os.ReadFile(e.in(l.cache))
 		if err != nil {
 			return err
@@ -54,6 +54,10 @@ func meanings(path string, data []byte) []meaning {
 	switch {
 	case strings.HasSuffix(base, ".rules"):
 		return calls(codexRules(string(data)), "bash", prefixed)
+	case strings.HasSuffix(base, ".toml") && strings.Contains(path, "policies/"):
+		return calls(geminiPolicy(string(data)), "run_shell_command", prefixed)
+	case strings.Contains(strings.ToLower(path), "code/") && base == "settings.json" && !strings.Contains(path, "opencode"):
+		return vscode(data)
 	case strings.Contains(path, "opencode"):
 		return opencode(data)
 	case strings.Contains(path, "cursor"):

@@ -34,7 +34,7 @@ func load(e *entry, data []byte) (*dialect.Loaded, error) {
 // loaded loads all files, and says which do not.
 func (l *lab) loaded() (map[string]*dialect.Loaded, error) {
 	out := map[string]*dialect.Loaded{}
-	list := entries()
+	list := l.entries()
 	bad := 0
 	for i := range list {
 		e := &list[i]
