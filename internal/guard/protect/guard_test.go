@@ -28,7 +28,7 @@ var openPolicies = map[string][2]string{
 	"gemini":   {".gemini/policies/policy.toml", "[[rule]]\ntoolName = \"*\"\ndecision = \"allow\"\npriority = 999\nallowRedirection = true\n"},
 	"jiuwen":   {".jiuwenswarm/config/config.yaml", "permissions:\n  enabled: true\n  schema: tiered_policy\n  permission_mode: normal\n  defaults:\n    \"*\": allow\n  external_directory:\n    \"*\": allow\n"},
 	"opencode": {"opencode.json", `{"permission":{"*":"allow","external_directory":"allow","doom_loop":"allow"}}`},
-	"copilot": {".vscode/settings.json", `{"chat.tools.terminal.autoApprove":{"/.*/":true},"chat.tools.edits.autoApprove":{"**/*":true},"chat.tools.terminal.ignoreDefaultAutoApproveRules":true}`},
+	"copilot":  {".vscode/settings.json", `{"chat.tools.terminal.autoApprove":{"/.*/":true},"chat.tools.edits.autoApprove":{"**/*":true},"chat.tools.terminal.ignoreDefaultAutoApproveRules":true}`},
 	"cursor":   {".cursor/cli.json", `{"permissions":{"allow":["Shell(**)","Read(/**)","Write(/**)","WebFetch(*)","Mcp(*:*)"],"deny":[]}}`},
 	"qwen":     {".qwen/settings.json", `{"permissions":{"allow":["Bash","Write","Edit","Read"]}}`},
 	"native":   {"obstat.yaml", "version: 1\nallow:\n  - run anything\n  - read anything\n  - write anything\n  - delete anything\n  - connect anywhere\n  - code anything\n  - system anything\n  - tool anything\n"},
