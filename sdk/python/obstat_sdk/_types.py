@@ -137,19 +137,18 @@ class Call:
             raise BadCall(f"the tool's name holds half a character: {self.tool!r:.100}") from None
         except OSError as e:
             raise BadCall(f"there is no working directory: {e}") from None
-        body = b'{"tool":' + encode_text(self.tool) + b',"input":' + raw + b',"dir":' + _text("dir", where)
-        for name in ("agent", "session", "user", "mode"):
-            if value := getattr(self, name):
-                body += b',"%s":%s' % (name.encode(), _text(name, value))
-        for name in ("roots", "roles", "subjects"):
-            if values := getattr(self, name):
-                body += b',"%s":[' % name.encode() + b",".join(_text(name, v) for v in values) + b"]"
+        rest = {"tool": self.tool, "dir": where}
+        for name, text in (("agent", self.agent), ("session", self.session), ("user", self.user), ("mode", self.mode)):
+            if text:
+                rest[name] = text
+        lists = {n: v for n, v in (("roots", self.roots), ("roles", self.roles), ("subjects", self.subjects)) if v}
+        body = b'{"input":' + raw + b"," + _texts(rest, lists)[1:]
         sum = hashlib.sha256(len(tool).to_bytes(8, "big") + tool + len(raw).to_bytes(8, "big") + raw)
         digest = sum.hexdigest()
         key = None
         if self.id:
             key = hashlib.sha256("\0".join((self.session, self.id, digest)).encode("utf-8", "surrogatepass")).hexdigest()
-        return Put(body + b"}", raw, digest, key)
+        return Put(body, raw, digest, key)
 
 
 class Put(NamedTuple):
@@ -209,19 +208,23 @@ def _check(value: object, depth: int, left: list[int]) -> None:
 _write = json.JSONEncoder(sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-def encode_text(text: str) -> bytes:
-    """Returns a JSON string."""
-    return _write(text).encode()
+def _texts(fields: dict[str, str], lists: dict[str, tuple[str, ...]]) -> bytes:
+    """Returns an object of texts and of lists of texts. Raises `BadCall`.
 
-
-def _text(name: str, value: object) -> bytes:
-    """Returns a field of a call that is text. Raises `BadCall`."""
-    if not isinstance(value, str):
-        raise BadCall(f"{name} is text, not {type(value).__name__}")
+    One call writes all of it: after a wait, with cold caches, a field at a time takes twice as long.
+    """
     try:
-        return encode_text(value)
+        if all(isinstance(v, str) for v in fields.values()) and all(isinstance(v, str) for vs in lists.values() for v in vs):
+            return _write({**fields, **lists} if lists else fields).encode()
     except UnicodeEncodeError:
-        raise BadCall(f"{name} holds half a character (a lone surrogate), which no UTF-8 has") from None
+        pass
+    for name, values in [(n, (v,)) for n, v in fields.items()] + list(lists.items()):
+        for value in values:
+            if not isinstance(value, str):
+                raise BadCall(f"{name} is text, not {type(value).__name__}")
+            if any("\ud800" <= c <= "\udfff" for c in value):
+                raise BadCall(f"{name} holds half a character (a lone surrogate), which no UTF-8 has")
+    raise BadCall("the call cannot be written as JSON")
 
 
 def encode(value: Mapping[str, Any], name: str = "input") -> bytes:

@@ -132,6 +132,13 @@ class Guard:
         """Tells whether the run has to pause until a person has answered."""
         return self.ask == "pause" and (await self.peek(tool, args, id=id, session=session)).decision.state == "pending"
 
+    def still_asked(self, tool: str, args: Mapping[str, Any] | str, *, id: str | None = None) -> bool:
+        """`needs_pause` for a framework that cannot await: a run that was resumed before the answer."""
+        try:
+            return self.ask == "pause" and self._sync.authorize(self._call(tool, args, id, "", None), claim=False).state == "pending"
+        except Exception:
+            return False  # the call is put again before it runs, and denied there
+
     def done(self, checked: Checked, error: BaseException | None = None) -> None:
         """Reports how the call went. The call has run, so that nothing here may fail it."""
         with contextlib.suppress(ObstatError):

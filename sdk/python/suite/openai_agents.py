@@ -209,4 +209,23 @@ def raised(w: World) -> None:
     assert "no money" in json.dumps(outcome) and '"ok": true' not in json.dumps(outcome), outcome
 
 
-CHECKS = [refused_tools, raised]
+def resumed_early(w: World) -> None:
+    """A run that is resumed before the person has answered pauses again, from a saved state too, and runs once approved."""
+    agent = ObstatAgent(name="a", model=script(w, [[PAY], "end"]), guard=w.guard(), tools=[function_tool(w.pay)])
+    result = asyncio.run(Runner.run(agent, "go on"))
+    for _ in range(2):
+        state = asyncio.run(RunState.from_json(agent, json.loads(json.dumps(result.to_state().to_json()))))
+        for item in state.get_interruptions():
+            state.approve(item)
+        result = asyncio.run(Runner.run(agent, state))
+        assert [i.name for i in result.interruptions] == ["pay"] and not w.ran, (result.interruptions, w.ran)
+    (id,) = [r["id"] for r in w.server.pending() if r["call"].get("session") == w.nonce]
+    w.server.answer(id)
+    state = result.to_state()
+    for item in state.get_interruptions():
+        state.approve(item)
+    result = asyncio.run(Runner.run(agent, state))
+    assert not result.interruptions and len(w.ran) == 1, (result.interruptions, w.ran)
+
+
+CHECKS = [refused_tools, raised, resumed_early]

@@ -3,6 +3,7 @@ import { z } from "zod";
 import * as ai6 from "ai";
 import { MockLanguageModelV3, simulateReadableStream } from "ai/test";
 import { guard } from "../src/adapters/ai.js";
+import { Pending } from "../src/index.js";
 import { TOOLS, version, work, type Driver, type Made, type Resume, type Run, type Setup } from "./common.js";
 
 type Message = { role: string; content: string | Part[] };
@@ -69,7 +70,12 @@ export function driver(ai: AI = ai6, pkg = "ai"): Driver {
         if (how.edit && call) Object.assign(call, { toolName: how.edit.tool, input: how.edit.input });
         answers.push({ type: "tool-approval-response", approvalId: request.approvalId ?? "", approved: setup.guard !== undefined || call?.toolName !== "wipe" || how.edit !== undefined });
       }
-      return paused(setup, await step(setup, toolsOf(setup), [...sent, { role: "tool", content: answers }]));
+      try {
+        return paused(setup, await step(setup, toolsOf(setup), [...sent, { role: "tool", content: answers }]));
+      } catch (e) {
+        if (e instanceof Pending) return paused(setup, messages); // not answered yet
+        throw e;
+      }
     },
   });
 

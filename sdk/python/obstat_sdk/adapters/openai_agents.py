@@ -3,13 +3,14 @@
     agent = ObstatAgent(name="clerk", model=model, tools=[pay])
 
 An ask pauses the run (`result.interruptions`); `state.approve(item)` makes it go on and look
-again. What the state says is no verdict. A tool's own `needs_approval` asks as before. Tools that
+again: what the state says is no verdict, and before the answer the run pauses again. A tool's own `needs_approval` asks as before. Tools that
 cannot be held, such as ShellTool and those that run at the provider, are refused.
 """
 
 from __future__ import annotations
 
 import copy
+import functools
 import json
 from dataclasses import dataclass, field
 from typing import Any
@@ -63,6 +64,28 @@ def protect(tool: FunctionTool, guard: Guard) -> FunctionTool:
     return out
 
 
+def _look_again(context: RunContextWrapper[Any], guard: Guard) -> None:
+    """Makes an approval in the run's state count only once the server has one too. A run that is resumed while `pay` still
+    waits for a person would otherwise go on, and tell the model that `pay` has not run."""
+    kind = type(context)
+    if not hasattr(kind, "_obstat"):
+        context.__class__ = _watched(kind)  # type: ignore[arg-type]  # of the class, for a state copies its context
+    vars(context)["_obstat"] = guard
+
+
+@functools.cache
+def _watched(kind: type[Any]) -> type[Any]:
+    def get_approval_status(self: Any, tool_name: str, call_id: str, **more: Any) -> bool | None:
+        out: bool | None = kind.get_approval_status(self, tool_name, call_id, **more)
+        item = more.get("current_invocation") or more.get("existing_pending")
+        args = getattr(getattr(item, "raw_item", None), "arguments", None)
+        if out is True and self._obstat is not None and isinstance(args, str) and self._obstat.still_asked(tool_name, args, id=call_id):
+            return None
+        return out
+
+    return type(kind.__name__, (kind,), {"_obstat": None, "get_approval_status": get_approval_status})
+
+
 @dataclass
 class ObstatAgent(Agent[Any]):
     """An Agent of which every function tool is decided: its own, those of MCP servers, and those
@@ -86,6 +109,7 @@ class ObstatAgent(Agent[Any]):
         if self.guard is None:
             self.guard = Guard(agent="openai-agents")
         self._check_handoffs()
+        _look_again(run_context, self.guard)
         return [self._protect(t, self.guard) for t in await super().get_all_tools(run_context)]
 
     def _protect(self, tool: Tool, guard: Guard) -> Tool:

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { ConfigError } from "../errors.js";
+import { ConfigError, Pending } from "../errors.js";
 import { Guard, type GuardOptions } from "./guard.js";
 
 export type { GuardOptions } from "./guard.js";
@@ -22,6 +22,15 @@ interface Tool {
 interface Execution {
   readonly toolCallId: string;
   readonly abortSignal?: AbortSignal;
+  readonly messages?: readonly { readonly content: unknown }[];
+}
+
+/** What is used of a message's parts. */
+interface Part {
+  readonly type?: unknown;
+  readonly approvalId?: unknown;
+  readonly approved?: unknown;
+  readonly toolCallId?: unknown;
 }
 
 /** The tools that guarded ones were made of: each conversation guards its own. */
@@ -36,7 +45,8 @@ export interface ToolsOptions extends GuardOptions {
 /** Returns the tools, each of which runs only what obstat allows, by the name that the model calls it by. Tools that are added
  * later, to what was given or to what is returned, are guarded as well; those that run at the provider are refused. An ask pauses
  * as `needsApproval` does; what the client then answers lets nothing run by itself: the call is put to the server again. A tool's
- * own `needsApproval` asks as before. */
+ * own `needsApproval` asks as before. Messages that are sent with an answer before the person has given one reject with `Pending`,
+ * before anything of them runs: send them again later. */
 export function guard<T extends object>(tools: T, options: ToolsOptions = {}): T {
   const by = new Guard(options);
   const known = new WeakMap<object, Map<string, object>>();
@@ -70,7 +80,9 @@ function wrap(by: Guard, name: string, tool: Tool): Tool {
     const own = tool.needsApproval;
     const needsApproval = async (input: unknown, options: Execution): Promise<boolean> => {
       const asked: unknown = typeof own === "function" ? await (own as (...args: unknown[]) => unknown)(input, options) : own;
-      return Boolean(asked) || (await by.asks(put(input, options)));
+      const ask = await by.asked(put(input, options));
+      if (ask?.state === "pending" && resumed(options)) throw new Pending(`a person has not answered yet: ${ask.reason}`, ask);
+      return Boolean(asked) || ask !== undefined;
     };
     const run = async (input: unknown, options: Execution): Promise<unknown> =>
       await by.run(put(input, options), async (decided) => await last(execute(decided, options)), options.abortSignal);
@@ -79,6 +91,13 @@ function wrap(by: Guard, name: string, tool: Tool): Tool {
   }
   originals.set(out, tool);
   return out;
+}
+
+/** Whether the messages hold an answer that lets the call run: the SDK would go on, and tell the model that it has not. */
+function resumed({ messages = [], toolCallId }: Execution): boolean {
+  const parts = messages.flatMap(({ content }) => (Array.isArray(content) ? (content as Part[]) : []));
+  const requests = parts.filter((p) => p.type === "tool-approval-request" && p.toolCallId === toolCallId).map((p) => p.approvalId);
+  return parts.some((p) => p.type === "tool-approval-response" && p.approved === true && requests.includes(p.approvalId));
 }
 
 /** Throws where a tool's calls cannot be decided: the provider runs them. */

@@ -48,14 +48,15 @@ export class Guard {
     return { ...this.#who, ...given, tool, input, ...(id && { id }) };
   }
 
-  /** Whether a person has to be asked, or has just approved: some frameworks want to hear it again when a run is resumed.
-   * A fault says no: {@link Guard.run} then denies. */
-  async asks(call: Call): Promise<boolean> {
-    if (this.ask !== "pause") return false;
+  /** The ask of a call for which the run pauses: its state is `pending`, or `approved` once a person has answered. A fault is
+   * none: {@link Guard.run} then denies. */
+  async asked(call: Call): Promise<Decision | undefined> {
+    if (this.ask !== "pause") return undefined;
     try {
-      return (await this.client.authorize(call, { claim: false })).effect === "ask";
+      const d = await this.client.authorize(call, { claim: false });
+      return d.effect === "ask" ? d : undefined;
     } catch {
-      return false;
+      return undefined;
     }
   }
 

@@ -33,6 +33,11 @@ interface FunctionTool {
   needsApproval(context: unknown, input: unknown, callId?: string): Promise<boolean>;
 }
 
+/** What is used of a run's context. */
+interface Context {
+  isToolApproved(about: { readonly callId: string }): boolean | undefined;
+}
+
 interface Details {
   readonly toolCall?: { readonly callId?: string };
   readonly signal?: AbortSignal;
@@ -45,7 +50,8 @@ const originals = new WeakMap<object, FunctionTool>();
 /** Guards an agent, its handoffs and all tools it ever has, those of MCP servers and those added later among them: each runs
  * only what obstat allows. The agent is changed in place, its tools are not: they may be shared by agents of other conversations.
  * An agent belongs to one: guarding it for another is refused. An ask becomes an interruption of the run; approving that in the
- * run's state lets nothing run by itself: the call is put to the server again. A tool's own `needsApproval` asks as before. */
+ * run's state lets nothing run by itself: the call is put to the server again, and before the person has answered the run is
+ * interrupted again. A tool's own `needsApproval` asks as before. */
 export function guard<A extends object>(agent: A, options: AgentOptions = {}): A {
   guardAgent(agent as unknown as Agent, new Guard(options), options.hosted === true);
   return agent;
@@ -89,6 +95,26 @@ function check(tool: FunctionTool, hosted: boolean): void {
   throw new ConfigError(`the tool ${tool.name} (${tool.type}) cannot be guarded: only function tools can`);
 }
 
+/** The calls of a run that it pauses for because of obstat alone. */
+const paused = new WeakMap<Context, Set<string>>();
+
+/** Makes the run ask the tool again, where the state says that a call is approved: resumed before the person has answered, it
+ * would go on, and tell the model that the call has not run. */
+function lookAgain(context: Context, id: string | undefined): void {
+  if (id === undefined || typeof context?.isToolApproved !== "function") return;
+  let calls = paused.get(context);
+  if (!calls) {
+    const own = (calls = new Set());
+    const told = context.isToolApproved.bind(context);
+    paused.set(context, calls);
+    context.isToolApproved = (about) => {
+      const out = told(about);
+      return out === true && own.has(about.callId) ? undefined : out;
+    };
+  }
+  calls.add(id);
+}
+
 /** Returns a tool that is decided before it runs, for one conversation. */
 function guarded(given: FunctionTool, by: Guard, hosted: boolean, known: WeakMap<object, FunctionTool>): FunctionTool {
   check(given, hosted);
@@ -97,8 +123,12 @@ function guarded(given: FunctionTool, by: Guard, hosted: boolean, known: WeakMap
   const before = known.get(tool);
   if (before) return before;
   const name = tool.name;
-  const needsApproval: FunctionTool["needsApproval"] = async (context, input, id) =>
-    (await tool.needsApproval(context, input, id)) || (await by.asks(by.call(name, input, id)));
+  const needsApproval: FunctionTool["needsApproval"] = async (context, input, id) => {
+    if (await tool.needsApproval(context, input, id)) return true;
+    const ask = await by.asked(by.call(name, input, id));
+    if (ask) lookAgain(context as Context, id);
+    return ask?.state === "pending";
+  };
   const invoke: FunctionTool["invoke"] = async (context, input, details) => {
     try {
       return await by.run(put(by, name, input, details), async (decided) => await tool.invoke(context, JSON.stringify(decided), details), details?.signal);
