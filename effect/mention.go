@@ -138,7 +138,8 @@ func (a *analyzer) handed(as *shell.Assign, c *shell.Command, cmd int, f *frame)
 	if len(c.Words) == 0 || cmd >= len(a.an.Commands) || fine || f.where != "" {
 		return
 	}
-	told := strings.ContainsAny(value, "/ ") || MayBeHost(value) != "" // `BORG_PASSCOMMAND='rm x'`, `X_HOST=h.example`
+	// `BORG_PASSCOMMAND='rm x'`, `PGPASSFILE=.env`, `X_HOST=h.example`
+	told := strings.ContainsAny(value, "/ ") || strings.HasPrefix(value, ".") || MayBeHost(value) != ""
 	if as.Value.Known && told && len(value) < maxPattern {
 		a.an.Fed = append(a.an.Fed, Text{Text: value, Command: cmd})
 	}
@@ -147,7 +148,7 @@ func (a *analyzer) handed(as *shell.Assign, c *shell.Command, cmd int, f *frame)
 // Pieces returns the parts of a word that may be a file: of `--from-file=a`, `src=a`, `@a`, `f@a`, `x=%a` and
 // `-oa` it is a, of `s,^,a/,` it is a/. Of code also those in quotes or between blanks: `lookup("file", "a")`, `cat a`.
 func Pieces(word string, code bool) []string {
-	seps := "=@,:%" + shell.Unknown
+	seps := "=@,:%!#" + shell.Unknown
 	if code {
 		seps += "\"'`()[]{};|&<> \t\n"
 	}
@@ -163,9 +164,15 @@ func Pieces(word string, code bool) []string {
 	}
 	if len(word) > 2 && word[0] == '-' && word[1] != '-' {
 		out = append(out, word[2:])
+		if at := strings.IndexAny(word, "./~"); at > 2 && at <= maxBundle { // `cscope -bf.git/x`, `nmap -oG.git/x`
+			out = append(out, word[at:])
+		}
 	}
 	return append(out, strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(seps, r) })...)
 }
+
+// maxBundle is how far into a word the flags of one letter go that stand before a file.
+const maxBundle = 5
 
 // replacement returns the parts of substitutions as sed writes them: `a/` of `s|^|a/|` and of `s/^/a\//`.
 func replacement(word string) (parts []string, ok bool) {

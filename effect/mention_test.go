@@ -8,7 +8,7 @@ import (
 // The parts of a word that may be a file.
 func TestPieces(t *testing.T) {
 	for word, want := range map[string][]string{
-		"a": {"a"}, "y=%a": {"a"}, "s,^,a/,": {"a/"}, `--transform=s/^/a\/b\//`: {"a/b/"}, "--from-file=a": {"a"}, "src=a": {"src", "a"}, "@a": {"a"}, "f@a": {"f", "a"}, "-oa": {"a"}, "x:a,b": {"x", "a", "b"},
+		"a": {"a"}, "y=%a": {"a"}, "s,^,a/,": {"a/"}, `--transform=s/^/a\/b\//`: {"a/b/"}, "--from-file=a": {"a"}, "src=a": {"src", "a"}, "@a": {"a"}, "f@a": {"f", "a"}, "-oa": {"a"}, "-oG.git/x": {".git/x"}, "-ir!a": {"a"}, "a#x": {"a"}, "x:a,b": {"x", "a", "b"},
 	} {
 		got := Pieces(word, false)
 		for _, w := range want {

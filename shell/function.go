@@ -2,6 +2,7 @@ package shell
 
 import (
 	"slices"
+	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -72,7 +73,7 @@ func (w *walker) defineFunction(c *syntax.FuncDecl, body *syntax.Stmt) {
 	name := c.Name.Value // with its backslashes, which bash takes as they are
 	f := &function{name: name, body: body, text: w.text}
 	w.env.set("f:"+name, variable{state: varKnown, fns: []*function{f}})
-	if name == "command_not_found_handle" || name == "command_not_found_handler" { // the shell calls it by itself
+	if slices.Contains(known().hook, name) || strings.HasPrefix(name, "TRAP") { // the shell calls it by itself
 		w.branches(Uncertain, func() { w.enter(f, variable{}) })
 	}
 }

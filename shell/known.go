@@ -27,6 +27,7 @@ type knowledge struct {
 	stays  []string
 	usual  []string
 	cmdlet []string
+	hook   []string
 	cmd    []string
 }
 
@@ -104,6 +105,9 @@ func (k *knowledge) add(words []string) (at int, why string) {
 		return 0, ""
 	case "usual":
 		k.usual = append(k.usual, words[1:]...)
+		return 0, ""
+	case "hook":
+		k.hook = append(k.hook, words[1:]...)
 		return 0, ""
 	case "cmdlet":
 		k.cmdlet = append(k.cmdlet, words[1:]...)

@@ -21,6 +21,9 @@ func (w *walker) printedShape(p *syntax.CmdSubst) (why, shape string) {
 	why, shape = "command substitution", Unknown
 	args := plainCommand(p)
 	if len(args) == 0 {
+		if text, ok := decodedIn(p); ok {
+			return why, text
+		}
 		return why, shape
 	}
 	if text, ok := printed(args); ok && !w.out.Redefines(args[0]) {
@@ -51,11 +54,20 @@ func plainCommand(p *syntax.CmdSubst) []string {
 		return nil
 	}
 	call, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 || len(call.Args) > maxPrinted {
+	if !ok {
+		return nil
+	}
+	return plainArgs(call)
+}
+
+// plainArgs returns the words of a simple command that are all plain text, nil if one is not.
+func plainArgs(call *syntax.CallExpr) []string {
+	if len(call.Assigns) > 0 || len(call.Args) == 0 || len(call.Args) > maxPrinted {
 		return nil
 	}
 	args := make([]string, len(call.Args))
 	for i, a := range call.Args {
+		var ok bool
 		if args[i], ok = textOf(a); !ok && !isPattern(a) {
 			return nil
 		}

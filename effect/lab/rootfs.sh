@@ -23,9 +23,9 @@ printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" # starts no service
 chmod +x "$root/usr/sbin/policy-rc.d"
 mkdir -p "$root/home/u" "$root/.trace"
 export DEBIAN_FRONTEND=noninteractive
-in() { chroot "$root" "$@"; }
-in apt-get update -qq
-install() { in apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1; }
+inside() { chroot "$root" "$@"; }
+inside apt-get update -qq
+install() { inside apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1; }
 install bash git strace procps
 total=$(grep -vc '^#' "$here/packages.txt")
 done=0

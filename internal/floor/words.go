@@ -63,8 +63,10 @@ func CommandsWritten(text string) iter.Seq[string] {
 	}
 }
 
-// binaries makes openers of blanks before a program's full path: `ProxyCommand /bin/sh -i`, rsyslog's `^/bin/sh`.
-var binaries = strings.NewReplacer("^/", ";/", " /bin/", ";/bin/", " /usr/bin/", ";/usr/bin/", " /sbin/", ";/sbin/",
+// binaries makes openers of blanks before a program's full path, `ProxyCommand /bin/sh -i`, rsyslog's `^/bin/sh`, and
+// of words that some programs have before a command: `-sOutputFile=%pipe%lpr`, `-monitor exec:sh`.
+var binaries = strings.NewReplacer("%pipe%", ";", "exec:", ";", "system:", ";",
+	"^/", ";/", " /bin/", ";/bin/", " /usr/bin/", ";/usr/bin/", " /sbin/", ";/sbin/",
 	" /usr/sbin/", ";/usr/sbin/", " /usr/local/bin/", ";/usr/local/bin/")
 
 // CommandsIn yields the texts inside a word at which a command may begin, behind a quote, a bracket,
@@ -103,6 +105,25 @@ func isNameRune(r rune) bool {
 func plainText(text string) string {
 	between := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`()[]{},;", r) }
 	return strings.Join(strings.FieldsFunc(text, between), " ")
+}
+
+// between are the characters between the names of a text.
+const between = "\"'`()[]{};|&<>=@,:%!# \t\n"
+
+// Names yields the parts of a text that may name files, and where they begin: those with a dot or a slash.
+func Names(text string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for at := 0; at < len(text); {
+			n := strings.IndexAny(text[at:], between)
+			if n < 0 {
+				n = len(text) - at
+			}
+			if part := text[at : at+n]; strings.ContainsAny(part, "./~") && !yield(at, part) {
+				return
+			}
+			at += n + 1
+		}
+	}
 }
 
 // IsOutput tells whether the name of a flag says that a word, behind it or in it, is written:
