@@ -94,12 +94,22 @@ func TestWatched(t *testing.T) {
 			must(t, os.Rename(filepath.Join(home, "real"), filepath.Join(home, "before")))
 			must(t, os.Rename(filepath.Join(home, "next"), filepath.Join(home, "real")))
 		},
+		"a file comes where a link leads through ..": func(home string) {
+			write(t, filepath.Join(home, "up/obstat.yaml"), "version: 1\n")
+		},
+		"a file comes where an absolute link leads": func(home string) {
+			write(t, filepath.Join(home, "far/x/program.json"), other)
+		},
 		"it may not be read any more": func(home string) { must(t, os.Chmod(filepath.Join(home, "real/project/opencode.json"), 0)) },
 	} {
 		home := t.TempDir()
 		write(t, filepath.Join(home, "real/project/opencode.json"), text)
 		must(t, os.Link(filepath.Join(home, "real/project/opencode.json"), filepath.Join(home, "twin")))
 		must(t, os.Symlink("real/project", filepath.Join(home, "project")))
+		must(t, os.Mkdir(filepath.Join(home, "up"), 0o755))
+		must(t, os.MkdirAll(filepath.Join(home, "far/x"), 0o755))
+		must(t, os.Symlink("../../up/obstat.yaml", filepath.Join(home, "real/project/obstat.yaml")))
+		must(t, os.Symlink(filepath.Join(home, "far/x"), filepath.Join(home, "real/project/.obstat")))
 		f, err := (&policy.Finder{Watcher: new(policy.Watcher)}).Find(&policy.Where{Dir: filepath.Join(home, "project"), Home: home, Getenv: func(string) string { return "" }})
 		must(t, err)
 		for range 3 {
