@@ -7,7 +7,8 @@ import (
 
 // TestAll: every agent is whole, and the names are those of the constants.
 func TestAll(t *testing.T) {
-	want := []string{Antigravity, ClaudeCode, Cline, Codex, Copilot, Crush, Cursor, Gemini, Generic, OpenCode, Qwen, Windsurf}
+	want := []string{Amp, Antigravity, ClaudeCode, Cline, Codex, Copilot, Crush, Cursor, Droid, Gemini, Generic, Kiro, OpenClaw, OpenCode,
+		Pi, Qwen, VSCode, Windsurf}
 	if got := Agents(); !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}

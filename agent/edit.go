@@ -55,7 +55,7 @@ func (t *target) fresh() []byte {
 	for _, event := range t.agent.all() {
 		hooks = append(hooks, jsonx.Field{Key: event, Value: []any{t.entry(event)}})
 	}
-	text, _ = t.agent.format.Set(text, hooks, "hooks")
+	text, _ = t.agent.format.Set(text, hooks, t.agent.form.top())
 	return text
 }
 
@@ -67,7 +67,7 @@ func (t *target) add(old []byte) (text []byte, err error) {
 		t.text = t.fresh()
 		return t.text, nil
 	}
-	if err := t.agent.kinds(t.agent.parse(t.file, old, false).root.Get("hooks"), false); err != nil {
+	if err := t.agent.kinds(t.agent.parse(t.file, old, false).root.Get(t.agent.form.top()), false); err != nil {
 		return nil, err
 	}
 	text = old
@@ -98,7 +98,7 @@ func (t *target) addEvent(text []byte, event string) ([]byte, error) {
 		}
 	}
 	if keep < 0 {
-		return t.agent.format.Append(text, t.entry(event), "hooks", event)
+		return t.agent.format.Append(text, t.entry(event), t.agent.form.top(), event)
 	}
 	return t.refresh(text, &mine[keep])
 }
@@ -119,21 +119,21 @@ func (t *target) find(text []byte, event string) (f *File, mine []Entry, err err
 
 // alone tells whether an entry has its group to itself.
 func (t *target) alone(root *tree.Node, e *Entry) bool {
-	return e.handler < 0 || len(root.At("hooks", e.Event, e.group, "hooks").Elems) == 1
+	return e.handler < 0 || len(root.At(t.agent.form.top(), e.Event, e.group, "hooks").Elems) == 1
 }
 
 // path returns the path that is removed to take an entry out.
 func (t *target) path(root *tree.Node, e *Entry) []any {
 	if t.alone(root, e) {
-		return []any{"hooks", e.Event, e.group}
+		return []any{t.agent.form.top(), e.Event, e.group}
 	}
-	return []any{"hooks", e.Event, e.group, "hooks", e.handler}
+	return []any{t.agent.form.top(), e.Event, e.group, "hooks", e.handler}
 }
 
 // refresh brings an entry of obstat's up to date, field by field: its options, a
 // longer time-out and fields that obstat does not know stay.
 func (t *target) refresh(text []byte, e *Entry) (out []byte, err error) {
-	at := []any{"hooks", e.Event, e.group}
+	at := []any{t.agent.form.top(), e.Event, e.group}
 	group := slices.Clone(at)
 	if e.handler >= 0 {
 		at = append(at, "hooks", e.handler)
@@ -216,9 +216,9 @@ func (t *target) removeEvent(text []byte, event string) ([]byte, error) {
 		}
 		e := &mine[len(mine)-1]
 		path := t.path(f.root, e)
-		if len(path) == 3 && len(f.root.At("hooks", event).Elems) == 1 {
+		if len(path) == 3 && len(f.root.At(t.agent.form.top(), event).Elems) == 1 {
 			path = path[:2]
-			if len(f.root.Get("hooks").Members) == 1 {
+			if len(f.root.Get(t.agent.form.top()).Members) == 1 {
 				path = path[:1]
 			}
 		}

@@ -39,7 +39,7 @@ var laxKeys = []string{"async", "asyncRewake", "if", "once"}
 
 // entries returns the hooks of a document.
 func (a *Agent) entries(f *File) (out []Entry) {
-	hooks := f.root.Get("hooks")
+	hooks := f.root.Get(a.form.top())
 	if !hooks.Is(tree.Object) {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (a *Agent) shape(f *File) error {
 			}
 		}
 	}
-	return a.kinds(f.root.Get("hooks"), true)
+	return a.kinds(f.root.Get(a.form.top()), true)
 }
 
 // kinds returns where another kind of value stands than the object or list that

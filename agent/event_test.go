@@ -353,7 +353,8 @@ func TestRewriteWhereNotPossible(t *testing.T) {
 // denial's exit code is zero.
 func TestCanAsk(t *testing.T) {
 	for agent, want := range map[string]bool{ClaudeCode: true, Copilot: true, Crush: true, Codex: false, Gemini: false, OpenCode: false,
-		Windsurf: false, Cline: false, Antigravity: false} {
+		Windsurf: false, Cline: false, Antigravity: true, VSCode: true, Droid: false, Kiro: false, Pi: false, Amp: false,
+		OpenClaw: false} {
 		e := &Event{Agent: agent, Name: "PreToolUse", Mode: "default", Call: &obstat.Call{Tool: "Bash"}}
 		switch agent {
 		case Gemini:

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/internal/format/jsonx"
-	"github.com/obstat/obstat/internal/format/tree"
 )
 
 // OpenCode is the name of the agent, as in `obstat hook opencode`.
@@ -23,8 +21,8 @@ func openCode() *Agent {
 	return &Agent{
 		Name: OpenCode, Title: "opencode", Dialect: "opencode", Patience: time.Minute,
 		wire: wire{
-			decode: openCodeDecode, encode: openCodeEncode, changes: executeBefore,
-			printed: openCodePrinted, printedAt: executeAfter,
+			decode: openCodeDecode, encode: pluginEncode, changes: executeBefore,
+			printed: pluginPrinted, printedAt: executeAfter,
 			marks: func(s *sent) likeness {
 				return surelyIf(s.event == executeBefore || s.event == executeAfter || s.has("sessionID") && s.has("callID"))
 			},
@@ -37,12 +35,13 @@ func openCode() *Agent {
 		},
 		settings: settings{
 			events: []string{executeBefore}, limit: patient, places: openCodePlaces,
-			ownFile: "obstat.js", own: openCodeFile, script: openCodeWords, more: openCodeOffline,
+			ownFile: "obstat.js", own: pluginFile(OpenCode, "opencode", openCodePlugin), script: pluginWords,
+			more:  openCodeOffline,
 			note:  "Without a network opencode now waits for its plugin package at every start; see --offline.",
-			reads: func(name string) bool { return among(".js .ts .mjs", filepath.Ext(name)) },
+			reads: isScript,
 			forge: openCodeForge, check: openCodeCheck,
-			start:   func(h *Hook, _ func(string) string) []string { return h.Invocation.Argv() },
-			honours: func(_ *Hook, s *said) Outcome { return blockedIf(s.Exit != 0 || text(s.object, "decision") != "allow") },
+			start:   pluginStart,
+			honours: pluginHonours,
 			servers: openCodeServers(),
 			version: "1.18.33", covers: openCodeCovers,
 			brief: "no | denied | yes | denied (the plugin throws)",
@@ -124,46 +123,8 @@ func openCodeDecode(p *payload, e *Event) {
 	}
 }
 
-// openCodeEncode: the plugin throws unless it reads an allow and the exit code is
-// zero.
-func openCodeEncode(_ *Event, a *answer) Reply {
-	if a = a.denied(); !a.none && a.verdict == obstat.Deny {
-		return reply(obj("decision", "deny", "reason", a.reason), a.reason, exitDeny)
-	}
-	if a.none {
-		a.input = nil
-	}
-	return reply(with(obj("decision", "allow"), "args", a.input), "", 0)
-}
-
-func openCodePrinted(_ *Event, _ string, out []byte) Reply {
-	return reply(with(obj("decision", "allow"), "output", out), "", 0)
-}
-
 //go:embed opencode_plugin.js
 var openCodePlugin string
-
-func openCodeFile(c Invocation) []byte {
-	var words []any
-	for _, w := range c.Argv() {
-		words = append(words, w)
-	}
-	argv, _ := jsonx.Marshal(words)
-	return []byte(strings.Replace(openCodePlugin, `["obstat", "hook", "opencode"]`, string(argv), 1))
-}
-
-// openCodeWords reads the line of the plugin that has the command.
-func openCodeWords(line string) (words []string) {
-	list, is := strings.CutPrefix(line, "const command = ")
-	n, problems := jsonx.Parse([]byte(strings.TrimSuffix(strings.TrimSpace(list), ";")), jsonx.Options{})
-	if !is || tree.Fatal(problems) || !n.Is(tree.Array) {
-		return nil
-	}
-	for _, w := range n.Elems {
-		words = append(words, w.Str)
-	}
-	return words
-}
 
 func openCodeForge(event, dir string, p probe) object {
 	tool, args := p.as("bash", "write", "filePath", "content")

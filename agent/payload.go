@@ -72,7 +72,7 @@ func (l List) byEnv(getenv func(string) string) string {
 
 // eventName returns the event, under any of the agents' keys for it.
 func eventName(n *tree.Node) string {
-	for _, key := range []string{"hook_event_name", "agent_action_name", "hookName", "event"} {
+	for _, key := range []string{"hook_event_name", "hookEventName", "agent_action_name", "hookName", "event"} {
 		if v := n.Get(key); v.Is(tree.String) {
 			return v.Str
 		}
@@ -98,7 +98,7 @@ func (p *payload) fail(format string, args ...any) {
 // read fills the event, and checks the call that it is about.
 func (p *payload) read(e *Event) {
 	p.folded(p.root)
-	for _, key := range []string{"hook_event_name", "agent_action_name", "hookName"} {
+	for _, key := range []string{"hook_event_name", "hookEventName", "agent_action_name", "hookName"} {
 		p.text(p.root, key) // a name that is no text is not taken for none
 	}
 	e.who.decode(p, e)
@@ -310,7 +310,8 @@ func typed(c *obstat.Call) {
 func mcp(server, tool string) string { return "mcp__" + server + "__" + tool }
 
 // shellTools are the agents' tools that run the text in their argument `command`.
-const shellTools = "Bash PowerShell bash powershell run_shell_command Shell execute_command run_command"
+const shellTools = "Bash PowerShell bash powershell run_shell_command Shell execute_command run_command Execute " +
+	"execute_bash run_in_terminal"
 
 // fileKeys are arguments of the agents' own tools that name one file.
 const fileKeys = "file_path filePath notebook_path absolute_path target_file"
@@ -335,7 +336,7 @@ func (p *payload) check(e *Event) {
 	}
 	n, _ := jsonx.Parse(c.Input, jsonx.Options{})
 	if !who.lists && among(shellTools, c.Tool) {
-		key := either(n, "command", "command_line")
+		key := either(n, either(n, "command", "command_line"), "cmd")
 		switch v := n.Get(key); {
 		case v == nil:
 			p.fail("%s is missing", key)

@@ -15,7 +15,7 @@ func denies(agent string, r Reply) bool {
 	out := string(r.Stdout)
 	switch agent {
 	case Antigravity:
-		return strings.Contains(out, `"block"`)
+		return strings.Contains(out, `"decision":"deny"`)
 	case Cline:
 		return strings.Contains(out, `"cancel":true`)
 	case Copilot:
@@ -64,7 +64,8 @@ func TestBadInput(t *testing.T) {
 		"event no text":      `{"session_id":"s","hook_event_name":{},"tool_name":"Read","tool_input":{}}`,
 		"too deep":           claude(`"tool_name":"Bash","tool_input":{"a":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}`),
 	} {
-		for _, told := range []string{"", ClaudeCode, Codex, Gemini, Copilot, Crush, Cursor, Cline, OpenCode, Windsurf, Generic, Antigravity, "nobody"} {
+		for _, told := range []string{"", ClaudeCode, Codex, Gemini, Copilot, Crush, Cursor, Cline, OpenCode, Windsurf, Generic, Antigravity, Droid, Kiro, VSCode, Pi, Amp,
+			OpenClaw, "nobody"} {
 			e, err := Decode(told, []byte(text), nil)
 			if err == nil {
 				t.Errorf("%s, told %q: taken for %s %+v", name, told, e.Agent, e.Call)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -78,6 +79,7 @@ type settings struct {
 
 // A form is how an agent writes a hook in its settings.
 type form struct {
+	under    string        // the key of the object with the events; "" is `hooks`
 	nested   bool          // in groups: {"matcher", "hooks": [...]}
 	commands []string      // keys of the command line, the first is the one that counts
 	fields   object        // further fields of every entry
@@ -86,6 +88,9 @@ type form struct {
 	timeout  string        // key; "" if there is none
 	unit     time.Duration // of the time-out
 }
+
+// top returns the key of the object that has the events.
+func (f *form) top() string { return cmp.Or(f.under, "hooks") }
 
 // matcherOf returns the matcher of an event's entry, "" if it has none.
 func (f *form) matcherOf(event string) string {

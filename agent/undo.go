@@ -87,7 +87,7 @@ func (t *target) canonical(text []byte) ([]byte, bool) {
 		}
 		doc, _ = jsonx.Value(root).(object)
 	}
-	raw, err := jsonx.Marshal(pruned(doc))
+	raw, err := jsonx.Marshal(pruned(doc, t.agent.form.top()))
 	if err != nil {
 		return nil, false
 	}
@@ -96,11 +96,11 @@ func (t *target) canonical(text []byte) ([]byte, bool) {
 }
 
 // pruned returns a document without empty lists of hooks.
-func pruned(doc object) object {
+func pruned(doc object, top string) object {
 	var out object
 	for _, f := range doc {
 		hooks, isObject := f.Value.(object)
-		if f.Key != "hooks" || !isObject {
+		if f.Key != top || !isObject {
 			out = append(out, f)
 			continue
 		}

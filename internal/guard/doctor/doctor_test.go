@@ -179,7 +179,7 @@ func TestHolds(t *testing.T) {
 			if len(names) != 6 {
 				t.Errorf("canaries %v", names)
 			}
-			if want := map[string]int{agent.ClaudeCode: 7, agent.Codex: 3, agent.Qwen: 6}[x.Name]; len(modes) != want || len(x.Modes) == 0 {
+			if want := map[string]int{agent.ClaudeCode: 7, agent.Codex: 3, agent.Droid: 6, agent.Qwen: 6}[x.Name]; len(modes) != want || len(x.Modes) == 0 {
 				t.Errorf("modes %v, %v", modes, x.Modes)
 			}
 		})
