@@ -174,6 +174,7 @@ crash:
 	OBSTAT_KILLS=$(KILLS) $(GO) test -count=1 -timeout 30m -run TestKilledWriters ./internal/keep/sqlite
 	$(GO) test -count=1 -timeout 30m ./internal/face/hookcrash -args -long -kills $(KILLS)
 	$(GO) test -count=1 -timeout 30m -v ./internal/keep/changes -run TestKilledAtCalls -args -every-call
+	$(GO) test -count=1 -timeout 30m -v ./internal/guard/undo -run TestKilledCommit -args -every-call
 
 lint:
 	@out=$$(gofmt -l $$(git ls-files '*.go' | grep -v /testdata/)); \

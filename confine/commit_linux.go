@@ -381,11 +381,9 @@ func mkdirStep(parent int, name string, s step) error {
 	return modeStep(parent, name, s)
 }
 
+// modeStep gives a name its owner and mode. An owner that is right already is left: setting it would make the file look
+// changed to a commit that is killed before it has set the mode, and is done again.
 func modeStep(parent int, name string, s step) error {
-	err := unix.Fchownat(parent, name, s.UID, s.GID, unix.AT_SYMLINK_NOFOLLOW)
-	if err != nil && !errors.Is(err, unix.EPERM) {
-		return err
-	}
 	// By the number of a descriptor that is no link's: fchmodat(2) would follow one that was put there meanwhile.
 	fd, err := unix.Openat(parent, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -398,6 +396,12 @@ func modeStep(parent int, name string, s step) error {
 	}
 	if stat.Mode&unix.S_IFMT == unix.S_IFLNK || s.Do == "mode" && stat.Ino != s.Lower.Inode {
 		return &conflictError{"something else has its name by now"}
+	}
+	if s.UID != -1 && (int(stat.Uid) != s.UID || int(stat.Gid) != s.GID) {
+		err := unix.Fchownat(fd, "", s.UID, s.GID, unix.AT_EMPTY_PATH)
+		if err != nil && !errors.Is(err, unix.EPERM) {
+			return err
+		}
 	}
 	return unix.Fchmodat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), uint32(unixMode(s.Mode)), 0)
 }

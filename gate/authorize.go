@@ -97,7 +97,7 @@ func (g *Gate) Authorize(ctx context.Context, call *obstat.Call, terms *Terms) (
 	if p.terms.Ask == Try {
 		return p.try(ctx), nil
 	}
-	d := p.j.unasked(p.keep(g.confine(ctx, p.call, p.j, p.digest)))
+	d := p.j.unasked(p.keepAllowed(g.confine(ctx, p.call, p.j, p.digest)))
 	if d.Verdict == obstat.Ask {
 		var open *approval.Request
 		if d, open = p.ask(ctx, d); open != nil {

@@ -80,13 +80,13 @@ func (g *Gate) bounds(ctx context.Context, call *obstat.Call, server string) (
 
 // Judges gives a confined run the functions that put one thing to the policies in force for a call, and name
 // the guard at a path: they judge the changes that it makes. It returns how much of these is kept.
-func (g *Gate) Judges(ctx context.Context, call *obstat.Call, r *confined.Run) native.Undo {
+func (g *Gate) Judges(ctx context.Context, call *obstat.Call, r *confined.Run) (native.Undo, *effect.Analysis) {
 	c := *call
 	j := g.judge(ctx, &c, g.world(), "")
 	p := g.place(ctx, &c, j, native.Confine{})
 	r.Ask, r.Runs, r.Guards = p.Ask, p.Runs, p.Guards
 	r.Offer = func(face, target string) string { return j.offer(&c, face, target, g.opts.World) }
-	return j.undo()
+	return j.undo(), j.world.Analysis(&c)
 }
 
 // offer returns the rule that would allow one thing, as the strictest policy of a line writes it, "" for none.

@@ -24,10 +24,8 @@ func (p *passage) finish(ctx context.Context, d obstat.Decision) (obstat.Decisio
 		d = d.Refuse(fault(err.Error() + "; rules hang on it"))
 	}
 	p.renew(&d)
-	if d.Verdict == obstat.Allow {
-		if late := p.keep(d); late.Verdict == obstat.Ask { // a person has allowed it, and is told
-			d.Note = join(d.Note, late.Note)
-		}
+	if d.Verdict != obstat.Deny { // a person has allowed it, or the agent asks one by itself and may run it then
+		d.Note = join(d.Note, p.keep(&d))
 	}
 	if silent := p.terms.Silent; silent != nil && d.Verdict == obstat.Allow {
 		d.Note = join(d.Note, silent(&d))

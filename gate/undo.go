@@ -10,16 +10,31 @@ import (
 type Undoer interface {
 	// Reversible tells whether everything that a call does could be taken back, as far as that is known before.
 	Reversible(a *effect.Analysis) bool
-	// Keep keeps everything that an allowed call is known to change; all tells whether that is all it changes.
+	// Keep keeps everything that a call is known to change which is allowed, or which the agent asks a person about by
+	// itself; all tells whether that is all it changes.
 	Keep(c *obstat.Call, d *obstat.Decision, a *effect.Analysis, limits native.Undo) (all bool, err error)
 }
 
-// keep keeps what an allowed call changes, before it is told that it may run. Where that cannot be done, it asks: a
-// rule may have allowed it because it can be taken back. A confined run keeps by itself, knowing more.
-func (p *passage) keep(d obstat.Decision) obstat.Decision {
-	keeper := p.g.opts.Undo
-	if keeper == nil || p.kept || d.Verdict != obstat.Allow || d.Confined != nil {
+// keepAllowed keeps what a call changes that a rule allows. Where that cannot be done, it asks: the rule may have allowed
+// it because it can be taken back.
+func (p *passage) keepAllowed(d obstat.Decision) obstat.Decision {
+	if d.Verdict != obstat.Allow {
 		return d
+	}
+	why := p.keep(&d)
+	if why == "" {
+		return d
+	}
+	return obstat.Decision{Verdict: obstat.Ask, By: obstat.By{Kind: obstat.ByGuard}, Stage: "undo", Tool: d.Tool,
+		Mode: d.Mode, Note: why}
+}
+
+// keep keeps what a call changes that may run, before its caller is told, and says why it could not. A confined run
+// keeps by itself, knowing more.
+func (p *passage) keep(d *obstat.Decision) (why string) {
+	keeper := p.g.opts.Undo
+	if keeper == nil || p.kept || d.Confined != nil {
+		return ""
 	}
 	p.kept = true
 	limits := p.j.undo()
@@ -27,20 +42,16 @@ func (p *passage) keep(d obstat.Decision) obstat.Decision {
 		limits.Keep = kept
 	}
 	if limits.Off {
-		return d
+		return ""
 	}
-	all, err := keeper.Keep(p.call, &d, p.j.world.Analysis(p.call), limits)
-	why := ""
+	all, err := keeper.Keep(p.call, d, p.j.world.Analysis(p.call), limits)
 	switch {
 	case err != nil:
-		why = "what it changes could not be kept for undo: " + err.Error()
+		return "what it changes could not be kept for undo: " + err.Error()
 	case !all && p.call.Circumstances["reversible"] == "true":
-		why = "part of what it changes could not be kept for undo"
-	default:
-		return d
+		return "part of what it changes could not be kept for undo"
 	}
-	return obstat.Decision{Verdict: obstat.Ask, By: obstat.By{Kind: obstat.ByGuard}, Stage: "undo", Tool: d.Tool,
-		Mode: d.Mode, Note: why}
+	return ""
 }
 
 // undo returns how much the policies in force want to be kept: of a line of agents, as much as the first of them says.

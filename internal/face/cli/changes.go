@@ -82,7 +82,7 @@ func (o *changesOptions) run(_ context.Context, args []string) error {
 		return err
 	}
 	list, err := s.List()
-	if err != nil {
+	if err = o.told(err); err != nil {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(c *changes.Change) bool {
@@ -103,6 +103,15 @@ func (o *changesOptions) run(_ context.Context, args []string) error {
 			sc.printf("%d more: obstat changes -n 0 shows all\n", more)
 		}
 	})
+}
+
+// told says which changes cannot be read; the others are there all the same.
+func (f *Factory) told(err error) error {
+	if !errors.Is(err, changes.ErrTampered) {
+		return err
+	}
+	fmt.Fprintf(f.IO.Err, "obstat: %s\n", visible(err.Error()))
+	return nil
 }
 
 func chosen(c *changes.Change, session, agent string) bool {
@@ -142,12 +151,17 @@ func (s *screen) changeLine(c *changes.Change) {
 	switch {
 	case c.Undone != "":
 		state += ", taken back"
+	case c.Ended.IsZero() && c.Asked:
+		state = "asked about, and not reported to have run"
 	case c.Ended.IsZero():
 		state = "not reported to have ended"
 	}
 	head := fmt.Sprintf("%s  %s  %s  %s", s.io.paint(bold, undo.ShortID(c.ID)), c.Began.Local().Format(time.DateTime),
 		visible(c.Agent), state)
 	s.printf("%s\n  %s\n", head, clip(visible(c.Text), s.width-2))
+	if by := c.Reason; by != "" {
+		s.printf("  %s\n", s.io.paint(dim, clip(visible(by), s.width-2)))
+	}
 	for i, g := range c.Gaps {
 		if i == 2 {
 			s.faint(fmt.Sprintf("and %d more that cannot be taken back", len(c.Gaps)-i))
@@ -164,7 +178,6 @@ func (s *screen) changeLine(c *changes.Change) {
 // change shows one change with its differences.
 func (s *screen) change(store *changes.Store, c *changes.Change) {
 	s.changeLine(c)
-	s.printf("  %s\n", clip(visible(c.Reason), s.width-2))
 	for _, d := range c.Differences() {
 		s.difference(store, string(d.Path), &d.Before, &d.After)
 	}
@@ -240,8 +253,12 @@ func againstAll(plan *changes.Plan) error {
 	hint := ""
 	for _, g := range plan.Against {
 		lines = append(lines, g.String())
-		if plan.MayMerge(g) {
+		switch {
+		case plan.MayMerge(g):
 			hint = "\nobstat undo --merge keeps later lines where they are others than those that the call changed"
+		case hint == "" && len(plan.Steps) > 0:
+			const text = "\nobstat undo %s PATH puts back no more than lies at or below a path: . for all that is kept here"
+			hint = fmt.Sprintf(text, undo.ShortID(plan.Changes[0].ID))
 		}
 	}
 	return fmt.Errorf("nothing was put back, for %w:\n  %s%s", changes.ErrAgainst, strings.Join(lines, "\n  "), hint)
@@ -254,6 +271,9 @@ func (o *undoOptions) chosen(s *changes.Store, args []string) (list []*changes.C
 		return nil, nil, err
 	}
 	for _, arg := range args {
+		if arg == "" {
+			return nil, nil, errors.New("an argument is empty: name a change or a path")
+		}
 		c, err := s.Get(arg)
 		if err == nil {
 			list = append(list, c)
@@ -272,13 +292,37 @@ func (o *undoOptions) chosen(s *changes.Store, args []string) (list []*changes.C
 		return list, only, nil
 	}
 	all, err := undo.Standing(s, o.Session, since, only)
-	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("no such change is kept; obstat changes lists them")
+	if err = o.told(err); err != nil {
+		return nil, nil, err
+	}
+	kept := len(all)
+	if o.Session == "" && len(only) == 0 {
+		root, err := here()
+		if err != nil {
+			return nil, nil, err
+		}
+		all = slices.DeleteFunc(all, func(c *changes.Change) bool { return !undo.Here(c, root) })
+	}
+	switch {
+	case len(all) > 0:
+	case kept > 0:
+		err = errors.New("no change of this project is left to take back; obstat changes lists those elsewhere")
+	default:
+		err = errors.New("no such change is left to take back; obstat changes lists those that are kept")
 	}
 	if len(all) > 1 && o.Session == "" && o.Since == "" {
 		all = all[:1] // the latest
 	}
 	return all, only, err
+}
+
+// here returns the project of the current directory: the latest change may be that of another one's agent.
+func here() (root string, err error) {
+	dir, err := os.Getwd()
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	return undo.ProjectOf(dir), err
 }
 
 // shows shows what would be put back.
@@ -289,6 +333,12 @@ func (o *undoOptions) shows(s *changes.Store, plan *changes.Plan) {
 	}
 	for _, g := range plan.Stay {
 		sc.printf("\n%s\n", clip(visible("stays as it is: "+g.String()), sc.width))
+	}
+	for _, c := range plan.Changes {
+		if c.Asked && plan.Unsure {
+			sc.printf("\nA person was asked about it, and it may not have run.\n")
+			break
+		}
 	}
 	if plan.Unsure {
 		sc.printf("\nAn agent did not report that its call ended: later changes of these paths would go, too.\n")

@@ -21,7 +21,6 @@ import (
 	"github.com/obstat/obstat/internal/guard/person"
 	"github.com/obstat/obstat/internal/guard/undo"
 	"github.com/obstat/obstat/internal/keep/statedir"
-	"github.com/obstat/obstat/internal/study/explain"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/shell"
 	"github.com/obstat/obstat/store"
@@ -305,7 +304,7 @@ func (o *runOptions) start(ctx context.Context, g *gate.Gate, call *obstat.Call,
 // prepare gives a run its terminal, its judges and what keeps its changes; stop ends passing signals on.
 func (o *runOptions) prepare(ctx context.Context, g *gate.Gate, call *obstat.Call, r *confined.Run) (
 	keep *undo.Run, stop func()) {
-	limits := g.Judges(ctx, call, r)
+	limits, analysis := g.Judges(ctx, call, r)
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	r.Signals = signals
@@ -313,7 +312,7 @@ func (o *runOptions) prepare(ctx context.Context, g *gate.Gate, call *obstat.Cal
 	r.Environ = os.Environ()
 	r.Stdin, r.Stdout, r.Stderr = o.IO.In, o.IO.Out, o.IO.Err
 	keep = &undo.Run{Getenv: o.Getenv, Call: call, Reason: "it ran confined", Root: r.Bounds.Root,
-		Limits: limits, Analysis: explain.Analyze(call, o.World)}
+		Limits: limits, Analysis: analysis}
 	keep.Secret = func(path string) bool {
 		d := r.Ask(obstat.FaceRead, path)
 		return d.Verdict != obstat.Allow

@@ -73,13 +73,28 @@ func TextOf(store *changes.Store, path string, st *changes.State) (text string, 
 }
 
 // Standing returns the changes, the latest first, that can be taken back: of one session, since a time, on some paths
-// or below. Taking back is itself a change, and among them only where paths are named.
+// or below. Taking back is itself a change, and among them only where paths are named. A call that a person was asked
+// about and that was not reported to have ended is none of them, since it may not have run.
 func Standing(s *changes.Store, session string, since time.Time, only []string) ([]*changes.Change, error) {
 	all, err := s.List()
 	return slices.DeleteFunc(all, func(c *changes.Change) bool {
 		other := session != "" && c.Session != session || c.Began.Before(since)
-		return c.Undone != "" || other || len(c.Undoes) > 0 && len(only) == 0 || !touches(c, only)
+		none := c.Ended.IsZero() && c.Asked || !c.Ended.IsZero() && len(c.Differences()) == 0
+		return c.Undone != "" || other || none || len(c.Undoes) > 0 && len(only) == 0 || !touches(c, only)
 	}), err
+}
+
+// Here tells whether a change was made in a project, or changed something in it.
+func Here(c *changes.Change, root string) bool {
+	return paths.Inside(root, c.Dir) || touches(c, []string{root})
+}
+
+// ProjectOf returns the top of the repository that a directory lies in, or the directory.
+func ProjectOf(dir string) string {
+	if root, _ := repository(dir); root != "" {
+		return root
+	}
+	return dir
 }
 
 // touches tells whether a change is on one of these paths, or below.

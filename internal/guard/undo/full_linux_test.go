@@ -22,9 +22,12 @@ import (
 // elsewhere does the part of a test that takes another namespace or another user.
 func elsewhere() (code int, ok bool) {
 	var err error
-	switch small, do := os.Getenv("OBSTAT_UNDO_SMALL"), os.Getenv("OBSTAT_UNDO_USER"); {
+	small, work, do := os.Getenv("OBSTAT_UNDO_SMALL"), os.Getenv("OBSTAT_UNDO_CONFINED"), os.Getenv("OBSTAT_UNDO_USER")
+	switch {
 	case small != "":
 		err = onSmallDisk(small)
+	case work != "":
+		err = runsConfined(work)
 	case do != "":
 		err = asUser(do, os.Getenv("OBSTAT_UNDO_DIR"))
 	default:

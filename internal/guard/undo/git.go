@@ -50,6 +50,19 @@ func (r *Reach) git(c *effect.Command, e *effect.Effect, named bool) bool {
 	return true
 }
 
+// noHooks is noHooks, looked up once for a call: `git add -A && git commit` is one.
+func (r *Reach) noHooks(dir string) bool {
+	none, known := r.hookless[dir]
+	if !known {
+		none = noHooks(dir)
+		if r.hookless == nil {
+			r.hookless = map[string]bool{}
+		}
+		r.hookless[dir] = none
+	}
+	return none
+}
+
 // noHooks tells whether git runs no program of the repository beside its work.
 func noHooks(dir string) bool {
 	root, ok := repository(dir)

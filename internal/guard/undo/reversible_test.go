@@ -82,6 +82,7 @@ func TestReversibleIsForFiles(t *testing.T) {
 			continue
 		}
 		n++
+		t.Logf("%q", text)
 		a := effect.AnalyzeCommand(strings.ReplaceAll(text, labProject, dir), &effect.Options{Dir: dir, FS: obstat.OS{}})
 		for i := range a.Effects {
 			if e := &a.Effects[i]; beyondFiles(e) {

@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,7 +60,11 @@ func (r *Run) reach(list []confine.Change) (reach []changes.Reach, gaps []change
 		if c.Kind != confine.Created && c.Type == "file" && r.Secret(c.Path) {
 			secret = true
 		}
-		reach = append(reach, changes.Reach{Paths: paths.Exactly(c.Path)})
+		set := paths.Exactly(c.Path)
+		if info, err := os.Lstat(c.Path); err == nil && info.Mode()&os.ModeSymlink != 0 && c.Type == "dir" {
+			set = paths.Under(c.Path) // the files in it would be looked for where the link leads
+		}
+		reach = append(reach, changes.Reach{Paths: set})
 	}
 	for dir := range again {
 		gaps = append(gaps, changes.Gap{Path: changes.Name(dir), Stays: true, Why: "programs make it again"})

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect/native"
@@ -48,6 +47,8 @@ type Reach struct {
 	Gaps []string
 	// Unknown: it is a tool of which only the paths that it names are known, as `mcp__files__write_file`.
 	Unknown bool
+
+	hookless map[string]bool // directories whose repository runs no programs, as found
 }
 
 // Of returns what a call changes.
@@ -75,14 +76,19 @@ func Of(a *effect.Analysis) *Reach {
 	return r
 }
 
-// linked tells whether a name of a file goes that has others: that they are one file does not come back, and of
-// `shred -u a` the others have other contents.
+// linked tells whether a file that has other names loses one of them, or is changed twice: that they are one file does
+// not come back, and of `shred -u a`, or of `echo x > a; sed -i s/x/y/ a`, the others have other contents.
 func linked(list []effect.Effect) bool {
+	times := map[string]int{}
 	return slices.ContainsFunc(list, func(e effect.Effect) bool {
-		if e.Kind != effect.Delete {
+		if e.Kind != effect.Delete && e.Kind != effect.Write {
 			return false
 		}
-		info, err := os.Lstat(e.Target().Text)
+		name := filepath.Clean(e.Target().Text)
+		if times[name]++; e.Kind == effect.Write && times[name] < 2 {
+			return false
+		}
+		info, err := os.Lstat(name)
 		return err == nil && info.Mode().IsRegular() && changes.Links(info) > 1
 	})
 }
@@ -106,7 +112,7 @@ func (r *Reach) add(a *effect.Analysis, e *effect.Effect) {
 	case effect.Run, effect.Read:
 		return
 	case effect.Code:
-		if !e.Harmless && !(e.Tags.Has(effect.Hooks) && isGit(e) && noHooks(a.Commands[e.Command].Dir)) {
+		if !e.Harmless && !(e.Tags.Has(effect.Hooks) && isGit(e) && r.noHooks(a.Commands[e.Command].Dir)) {
 			r.gap("it runs code that cannot be looked into")
 		}
 		return
@@ -212,15 +218,16 @@ func makesLonger(c *effect.Command) bool {
 	return false
 }
 
-// whole adds everything below a path that does not exist, which may become a directory, and below a directory that
-// is deleted, or that files of any name are put in: `mv src lib` is on two directories with all their files.
+// whole adds everything below a path that does not exist or is deleted, which may become a directory (`rm l && mkdir l
+// && touch l/a`), and below a directory that files of any name are put in: `mv src lib` is on two directories with all
+// their files.
 func whole(set paths.Set, e *effect.Effect) paths.Set {
 	if !set.Exact() {
 		return set
 	}
 	info, err := os.Lstat(set.Text)
-	all := e.Kind == effect.Delete || e.Tags.Has(effect.Into)
-	if os.IsNotExist(err) || err == nil && info.IsDir() && all {
+	into := err == nil && info.IsDir() && e.Tags.Has(effect.Into)
+	if os.IsNotExist(err) || e.Kind == effect.Delete || into {
 		return paths.Under(set.Text)
 	}
 	return set
@@ -237,11 +244,10 @@ type Keeper struct {
 	last looked
 }
 
-// looked is what a call changes, as the policy was told a moment ago.
+// looked is what a call changes, as the policy was told.
 type looked struct {
 	of    *effect.Analysis
 	reach *Reach
-	at    time.Time
 }
 
 // Reversible tells whether everything that a call does could be taken back.
@@ -249,17 +255,17 @@ func (k *Keeper) Reversible(a *effect.Analysis) bool {
 	r := Of(a)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.last = looked{a, r, time.Now()}
+	k.last = looked{a, r}
 	return r.Certain()
 }
 
 // reach returns what a call changes, looking at the files once for a decision and keeping what it allows. After a
 // question, which takes a person some time, it looks again.
-func (k *Keeper) reach(a *effect.Analysis) *Reach {
+func (k *Keeper) reach(a *effect.Analysis, by obstat.By) *Reach {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	last := k.last
-	if k.last = (looked{}); last.of == a && time.Since(last.at) < 100*time.Millisecond {
+	if k.last = (looked{}); last.of == a && !by.Person() {
 		return last.reach
 	}
 	return Of(a)
@@ -277,7 +283,7 @@ func (k *Keeper) Keep(c *obstat.Call, d *obstat.Decision, a *effect.Analysis, li
 			k.Say(text)
 		}
 	}
-	r := k.reach(a)
+	r := k.reach(a, d.By)
 	if len(r.Paths) == 0 {
 		return r.Certain(), nil
 	}
@@ -292,7 +298,9 @@ func (k *Keeper) Keep(c *obstat.Call, d *obstat.Decision, a *effect.Analysis, li
 	if r.Unknown {
 		gaps = append(gaps, changes.Gap{Why: "what else the tool does is not known", Stays: true})
 	}
-	change, err := s.Save(of(c, d.Reason()), r.Paths, r.Secret, gaps...)
+	by := of(c, d.Reason())
+	by.Asked = d.Verdict == obstat.Ask
+	change, err := s.Save(by, r.Paths, r.Secret, gaps...)
 	if err != nil {
 		return false, err
 	}

@@ -100,7 +100,8 @@ func TestTakenBack(t *testing.T) {
 		"git reset -q", "git clean -fd", "git clean -fdx", "git checkout -f other", "git switch --discard-changes other",
 		"git rm -f a", "git mv a moved", "git config user.x y", "git branch -m renamed",
 		"git stash && git switch other", "find ld -name '*' -delete", "cd empty && find ../ld -delete",
-		"ln -f a b", "ln -b a b", "ln -sfn build ld/new\ncat > ld/new < a", "ln -s ../a ld/y; echo z > ld/y", "mv a sshlin[k]", "sed -n -i.old s/m/z/p a",
+		"ln -f a b", "ln -b a b", "ln -sfn build ld/new\ncat > ld/new < a", "ln -s ../a ld/y; echo z > ld/y", "mv a sshlin[k]", "rm l && mkdir l && echo x > l/y", "mv l m && mkdir -p l/n",
+		"rm -f a && cp -r src a", "sed -n -i.old s/m/z/p a",
 	} {
 		t.Run(text, func(t *testing.T) {
 			dir := project(t, from)
@@ -151,10 +152,14 @@ func TestTakenBack(t *testing.T) {
 // TestNotTakenBack: a call with an effect that is not known, or that leaves the machine, is not called reversible.
 func TestNotTakenBack(t *testing.T) {
 	dir := template(t)
+	if err := run(t, dir, "ln b hard"); err != nil {
+		t.Fatal(err)
+	}
 	for text, why := range map[string]string{
 		"make": "code", "python3 x.py": "code", "git push": "host", "curl -X POST https://example.com": "host", "rm $X": "not known",
 		"rm \"$(cat list)\"": "not known", "ssh host rm x": "", "npm install": "", "kill 1": "more than files", "unknown-program x": "not known",
 		"docker run x rm /y": "", "rm -rf .git": "", "rm .env": "", "rm a; make": "code", "cd $D && rm a": "", "xargs rm < list": "", "eval $X": "", "psql -c 'drop table x'": "",
+		"rm hard": "several names", "echo x > src/../b; sed -i s/x/y/ b": "several names",
 	} {
 		r := Of(effect.AnalyzeCommand(text, &effect.Options{Dir: dir, FS: obstat.OS{}}))
 		if r.Certain() || !strings.Contains(strings.Join(r.Gaps, "; "), why) {

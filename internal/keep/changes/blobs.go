@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/obstat/obstat/internal/keep/statedir"
 )
 
 // blob returns the file that keeps contents of a digest.
@@ -19,10 +22,24 @@ func (s *Store) blob(digest string) string {
 // errMoving is the error of a file that is written to while it is kept.
 var errMoving = errors.New("it is being written to")
 
+// mostRead is the largest file that is read whole: most of those that a call changes are kept already, and then no
+// copy is made of them.
+const mostRead = 1 << 20
+
 // keepFile copies an open file into the store and returns its digest.
 func (s *Store) keepFile(f *os.File, size int64) (digest string, sparse bool, err error) {
 	if size > s.limits.File {
 		return "", false, fmt.Errorf("it is larger than %s", bytesText(s.limits.File))
+	}
+	if size <= mostRead {
+		var b bytes.Buffer
+		b.Grow(int(size) + bytes.MinRead)
+		sum := sha256.New()
+		if sparse, err = copyWhole(io.MultiWriter(&b, sum), f); err != nil {
+			return "", false, err
+		}
+		digest = hex.EncodeToString(sum.Sum(nil))
+		return digest, sparse, s.keepBytes(digest, b.Bytes())
 	}
 	temp, err := os.CreateTemp(s.dir, tempPrefix+"*")
 	if err != nil {
@@ -45,20 +62,38 @@ func (s *Store) keepFile(f *os.File, size int64) (digest string, sparse bool, er
 	return digest, sparse, os.Rename(temp.Name(), to)
 }
 
+// keepBytes keeps contents under their digest, unless they are kept already.
+func (s *Store) keepBytes(digest string, b []byte) error {
+	to := s.blob(digest)
+	if info, err := os.Lstat(to); err == nil && info.Size() == int64(len(b)) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	return statedir.Replace(to, b)
+}
+
 // copyInto copies a file, on file systems that can by sharing its blocks, and takes its digest of the copy: so the
 // digest is that of the bytes that are kept, whatever is written to the file meanwhile.
 func (s *Store) copyInto(to, from *os.File, sum hash.Hash) (sparse bool, err error) {
-	before, err := from.Stat()
-	if err != nil {
-		return false, err
-	}
 	if clone(to, from) == nil {
 		if _, err := io.Copy(sum, to); err != nil {
 			return false, err
 		}
-		return isSparse(before), nil
+		info, err := from.Stat()
+		return err == nil && isSparse(info), err
 	}
-	n, err := io.Copy(io.MultiWriter(to, sum), from)
+	return copyWhole(io.MultiWriter(to, sum), from)
+}
+
+// copyWhole copies a file that is not written to meanwhile.
+func copyWhole(to io.Writer, from *os.File) (sparse bool, err error) {
+	before, err := from.Stat()
+	if err != nil {
+		return false, err
+	}
+	n, err := io.Copy(to, from)
 	if err != nil {
 		return false, err
 	}

@@ -184,8 +184,8 @@ func TestUndo(t *testing.T) {
 			if got := hashOf(t, dir); got != before {
 				t.Fatalf("the tree differs after undo: %v", change.Differences())
 			}
-			if c.text == "mkfifo pipe" {
-				return // which is not made again
+			if c.text == "mkfifo pipe" || after == before {
+				return // a pipe is not made again; of a call that changed nothing no change is left
 			}
 			again := undo(t, s, back)
 			if got := hashOf(t, dir); got != after {

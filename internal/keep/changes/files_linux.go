@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,6 +35,15 @@ func inodeOf(info fs.FileInfo) uint64 {
 	return st.Ino
 }
 
+// changedAt is when a file's contents or rights were changed last.
+func changedAt(info fs.FileInfo) time.Time {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return time.Time{}
+	}
+	return time.Unix(st.Ctim.Unix())
+}
+
 // Links returns how many names a file has.
 func Links(info fs.FileInfo) uint64 {
 	st, ok := info.Sys().(*syscall.Stat_t)
@@ -45,9 +55,12 @@ func Links(info fs.FileInfo) uint64 {
 
 // attrsOf returns the extended attributes of an open file that are the user's; nil where there are none.
 func attrsOf(f *os.File) map[string][]byte {
-	buf := make([]byte, 1<<16)
-	n, err := unix.Flistxattr(int(f.Fd()), buf)
+	n, err := unix.Flistxattr(int(f.Fd()), nil) // how long the list is; most files have none
 	if err != nil || n == 0 {
+		return nil
+	}
+	buf := make([]byte, 1<<16)
+	if n, err = unix.Flistxattr(int(f.Fd()), buf); err != nil {
 		return nil
 	}
 	out := map[string][]byte{}

@@ -112,40 +112,47 @@ func (s *Store) close(j *journal) error {
 			continue
 		}
 		s.step()
-		if c, err := s.Get(id); err == nil {
-			c.Undone = j.Change.ID
-			if err := s.write(c); err != nil {
-				return err
-			}
-		} else if !errors.Is(err, ErrUnknown) {
+		if err := s.taken(id, j.Change.ID); err != nil {
 			return err
 		}
 	}
 	s.step()
-	if err := s.reopen(j.Change); err != nil {
+	if err := s.end(j.Change); err != nil {
 		return err
 	}
 	return os.Remove(s.journalName())
 }
 
-// reopen notes how the change ended. Where it took back another taking back, the changes that this one had taken
-// back stand again.
-func (s *Store) reopen(c *Change) error {
+// taken notes by which change another is taken back, or with "" that it stands. Where that was itself taking back, the
+// changes that it had taken back stand again, or do not any more.
+func (s *Store) taken(id, by string) error {
+	c, err := s.Get(id)
+	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrTampered) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	c.Undone = by
+	if err := s.write(c); err != nil {
+		return err
+	}
+	next := c.ID
+	if by != "" {
+		next = ""
+	}
 	for _, id := range c.Undoes {
-		undo, err := s.Get(id)
-		if err != nil {
+		if slices.Contains(c.Partly, id) {
 			continue
 		}
-		for _, id := range undo.Undoes {
-			if first, err := s.Get(id); err == nil && first.Undone == undo.ID {
-				first.Undone = ""
-				if err := s.write(first); err != nil {
-					return err
-				}
-			}
+		other, err := s.Get(id)
+		if err != nil || other.Undone != "" && other.Undone != c.ID { // taken back by a third one
+			continue
+		}
+		if err := s.taken(id, next); err != nil {
+			return err
 		}
 	}
-	return s.end(c)
+	return nil
 }
 
 // temp is the name of a file that is being put back, beside the path that it is for.

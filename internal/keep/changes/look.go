@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/obstat/obstat/paths"
 )
@@ -45,12 +46,14 @@ func (g Gap) String() string {
 
 // A look collects the states of the paths that a call reaches.
 type look struct {
-	s     *Store
-	keep  bool // contents are kept, not only compared
-	seen  tree
-	bytes int64
-	gaps  []Gap
-	full  bool // nothing more is kept, which is one gap
+	s    *Store
+	keep bool // contents are kept, not only compared
+	seen tree
+	// before are states that were seen earlier: a file that was not touched since is not read again.
+	before tree
+	bytes  int64
+	gaps   []Gap
+	full   bool // nothing more is kept, which is one gap
 }
 
 // errMany is the error of a call that reaches more than is kept.
@@ -86,7 +89,7 @@ func (l *look) add(p string, there bool) error {
 	var st State
 	var err error
 	if there {
-		st, err = l.s.stateOf(p, l.keep)
+		st, err = l.s.stateSince(p, l.keep, l.before[p])
 	}
 	if l.keep && noRoom(err) {
 		return fmt.Errorf("%s: %s", p, plain(err))
@@ -159,6 +162,32 @@ func (l *look) fits(top string, set paths.Set, except []string) bool {
 	return fits
 }
 
+// settled is how long the time of a file's last change must be past for a later change to have another: file systems
+// count it in steps of up to two seconds.
+const settled = 3 * time.Second
+
+// stampOf returns the time of a file's last change, of contents or rights, 0 for one that is too recent to tell later
+// changes from. A program can set the time of its contents to any it likes, but not this one.
+func stampOf(info fs.FileInfo) int64 {
+	at := changedAt(info)
+	if at.IsZero() || time.Since(at) < settled {
+		return 0
+	}
+	return at.UnixNano()
+}
+
+// stateSince is stateOf for a path that was seen earlier; one that has not changed since is as it was.
+func (s *Store) stateSince(p string, keep bool, before *State) (State, error) {
+	if before == nil || before.Stamp == 0 || before.Digest == "" {
+		return s.stateOf(p, keep)
+	}
+	info, err := os.Lstat(p)
+	if err == nil && info.Mode().IsRegular() && stampOf(info) == before.Stamp && inodeOf(info) == before.Inode {
+		return *before, nil
+	}
+	return s.stateOf(p, keep)
+}
+
 // stateOf returns the state of a path now. An error comes with what is known nevertheless.
 func (s *Store) stateOf(p string, keep bool) (State, error) {
 	info, err := os.Lstat(p)
@@ -179,7 +208,7 @@ func (s *Store) stateOf(p string, keep bool) (State, error) {
 		st.Target = Name(target)
 		return st, err
 	case mode.IsRegular():
-		st.Kind, st.Size, st.Inode = File, info.Size(), inodeOf(info)
+		st.Kind, st.Size, st.Inode, st.Stamp = File, info.Size(), inodeOf(info), stampOf(info)
 		return s.fileState(p, st, keep)
 	}
 	st.Kind = Other

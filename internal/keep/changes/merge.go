@@ -21,9 +21,16 @@ const (
 // keepAfter keeps the contents that a call left in small files. A file that cannot be kept cannot be merged, and is
 // put back all the same.
 func (s *Store) keepAfter(c *Change) {
+	const mostNew = 100 // files that `obstat changes` shows although they were changed again
+	made := 0
 	for _, d := range c.Differences() {
 		if d.After.Kind != File || d.After.Size > mostMerged || d.After.Digest == "" {
 			continue
+		}
+		if d.Before.Kind != File {
+			if made++; made > mostNew {
+				continue
+			}
 		}
 		if _, err := os.Lstat(s.blob(d.After.Digest)); err == nil {
 			continue
@@ -36,7 +43,15 @@ func (s *Store) keepAfter(c *Change) {
 }
 
 // A since is a path that something else changed after the call.
-type since struct{ is, after, before State }
+type since struct {
+	is, after, before State
+	by                string // the ID of the call that did, where that is known
+}
+
+// isText tells whether all of it are files, of which lines can be told apart.
+func (s *since) isText() bool {
+	return s.is.Kind == File && s.after.Kind == File && s.before.Kind == File
+}
 
 // Merge takes out of the paths that speak against the plan those that only lines of a text speak against which the
 // call did not change: they keep these lines, and get the others back.
@@ -45,7 +60,7 @@ func (p *Plan) Merge() error {
 	p.Against = slices.DeleteFunc(p.Against, func(g Gap) bool {
 		path := string(g.Path)
 		since, ok := p.since[path]
-		if !ok || g.Why != changedSince {
+		if !ok || !strings.HasPrefix(g.Why, changedSince) {
 			return false
 		}
 		to, err := p.s.merged(path, since)
@@ -59,21 +74,25 @@ func (p *Plan) Merge() error {
 		return true
 	})
 	for i := range p.Against {
-		if _, ok := p.since[string(p.Against[i].Path)]; ok && p.Against[i].Why == changedSince {
-			p.Against[i].Why = "it was changed since, on the same lines or not as a text"
+		why := &p.Against[i].Why
+		if rest, ok := strings.CutPrefix(*why, changedSince); ok {
+			*why = changedSince + rest + ", on the same lines or not as a text"
 		}
 	}
 	slices.SortFunc(p.Steps, func(a, b Step) int { return byDepth(string(a.Path), string(b.Path)) })
 	return errors.Join(errs...)
 }
 
-// MayMerge tells whether Merge has not been tried on a path that speaks against the plan.
-func (p *Plan) MayMerge(g Gap) bool { return g.Why == changedSince }
+// MayMerge tells whether Merge has not been tried on a text that speaks against the plan.
+func (p *Plan) MayMerge(g Gap) bool {
+	since, ok := p.since[string(g.Path)]
+	return ok && since.isText() && (g.Why == changedSince || g.Why == changedSince+byLater+since.by)
+}
 
 // merged returns the state of a path with the call's lines taken back and later ones left, nil where that is not to be
 // told apart.
 func (s *Store) merged(path string, since since) (*State, error) {
-	if since.is.Kind != File || since.after.Kind != File || since.before.Kind != File || since.is.Size > mostMerged {
+	if !since.isText() || since.is.Size > mostMerged {
 		return nil, nil
 	}
 	after, err := s.Contents(since.after.Digest, mostMerged)
@@ -104,20 +123,7 @@ func (s *Store) keepText(text string) error {
 		return err
 	}
 	defer release()
-	temp, err := os.CreateTemp(s.dir, tempPrefix+"*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name())
-	defer temp.Close()
-	if _, err := temp.WriteString(text); err != nil {
-		return err
-	}
-	if _, err := temp.Seek(0, 0); err != nil {
-		return err
-	}
-	_, _, err = s.keepFile(temp, int64(len(text)))
-	return err
+	return s.keepBytes(DigestOf([]byte(text)), []byte(text))
 }
 
 // An edit puts lines in the place of others: those from at up to end.

@@ -65,6 +65,7 @@ type State struct {
 	UID    int               `json:"uid"`
 	GID    int               `json:"gid"`
 	Inode  uint64            `json:"inode,omitempty"` // of a file; not compared
+	Stamp  int64             `json:"stamp,omitempty"` // of a file's last change, see stampOf; not compared
 }
 
 // Equal tells whether nothing differs that is put back.

@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,6 +70,8 @@ type Of struct {
 	Text    string `json:"text,omitempty"`   // the command, or the file that is edited
 	Dir     string `json:"dir,omitempty"`    // where it was made
 	Reason  string `json:"reason,omitempty"` // why it was allowed
+	// Asked: the agent asked a person about it by itself, whose answer is not known; it ran if it ended.
+	Asked bool `json:"asked,omitempty"`
 }
 
 // A Change is the paths that one call could change, before and after.
@@ -145,19 +149,39 @@ func (s *Store) Save(of Of, reach []Reach, secret bool, gaps ...Gap) (*Change, e
 	if err := s.write(c); err != nil {
 		return nil, err
 	}
-	return c, statedir.Replace(s.openName(of.Call, of.Session), []byte(c.ID))
+	return c, os.WriteFile(s.openName(of.Call, of.Session)+c.ID, nil, 0o600)
 }
+
+// idTime is the time in an ID, of which later ones sort behind earlier ones.
+const idTime = "20060102T150405.000000"
 
 func (s *Store) newID() string {
 	var b [3]byte
 	rand.Read(b[:])
-	return s.now().UTC().Format("20060102T150405.000000") + "-" + hex.EncodeToString(b[:])
+	return s.now().UTC().Format(idTime) + "-" + hex.EncodeToString(b[:])
 }
 
-// openName is the file that says which change a call that runs has.
+// openName begins the name of an empty file that says which change a call that runs has: its ID ends it. The same call
+// may run twice at once.
 func (s *Store) openName(call, session string) string {
 	sum := sha256.Sum256([]byte(session + "\x00" + call))
-	return filepath.Join(s.dir, "open", hex.EncodeToString(sum[:16]))
+	return filepath.Join(s.dir, "open", hex.EncodeToString(sum[:16])+"-")
+}
+
+// opened returns the change of a call that runs, the latest where there are several: an earlier one may have been
+// asked about and declined.
+func (s *Store) opened(call, session string) (id string, err error) {
+	dir, prefix := filepath.Split(s.openName(call, session))
+	list, err := os.ReadDir(dir)
+	for _, e := range slices.Backward(list) {
+		if id, ok := strings.CutPrefix(e.Name(), prefix); ok {
+			return id, nil
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil // nothing was ever kept
+	}
+	return "", err
 }
 
 func (s *Store) name(id string) string { return filepath.Join(s.dir, "calls", id+".json") }
@@ -167,16 +191,56 @@ func (s *Store) write(c *Change) error {
 	if err != nil {
 		return err
 	}
-	return statedir.Replace(s.name(c.ID), b)
+	return statedir.Replace(s.name(c.ID), append(b, '\n'))
+}
+
+// An ending is how a call ended, in a line of its own behind its change: adding it costs a tenth of writing all anew.
+type ending struct {
+	Ended time.Time `json:"ended"`
+	After []Entry   `json:"after,omitempty"` // that differ from those before
+	Gone  []Name    `json:"gone,omitempty"`
+	Gaps  []Gap     `json:"gaps,omitempty"`
+}
+
+// addEnding writes how a call ended. Its line begins with an end of line, since a killed process may have left a part
+// of one.
+func (s *Store) addEnding(c *Change) error {
+	e := ending{Ended: c.Ended, Gaps: c.Gaps}
+	for _, d := range c.Differences() {
+		if d.After.Kind == None {
+			e.Gone = append(e.Gone, d.Path)
+		} else {
+			e.After = append(e.After, Entry{d.Path, d.After})
+		}
+	}
+	b, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(s.name(c.ID), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(slices.Concat([]byte("\n"), b, []byte("\n")))
+	return errors.Join(err, f.Close())
+}
+
+// ends puts an ending to its change.
+func (c *Change) ends(e *ending) {
+	after := treeOf(c.Before)
+	for _, p := range e.Gone {
+		delete(after, string(p))
+	}
+	for i := range e.After {
+		after[string(e.After[i].Path)] = &e.After[i].State
+	}
+	c.After, c.Ended, c.Gaps = after.list(), e.Ended, e.Gaps
 }
 
 // End notes how the paths of a call look that has run, and returns its change; nil where none was kept.
 func (s *Store) End(call, session string) (*Change, error) {
-	name := s.openName(call, session)
-	id, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
+	id, err := s.opened(call, session)
+	if id == "" || err != nil {
 		return nil, err
 	}
 	release, err := s.lock(false)
@@ -184,14 +248,21 @@ func (s *Store) End(call, session string) (*Change, error) {
 		return nil, err
 	}
 	defer release()
-	c, err := s.Get(string(id))
-	if err != nil {
+	name := s.openName(call, session) + id
+	c, err := s.Get(id)
+	if errors.Is(err, ErrUnknown) { // swept
+		return nil, os.Remove(name)
+	} else if err != nil {
 		return nil, err
 	}
-	if err := s.end(c); err != nil {
+	if err := s.lookAgain(c); err != nil {
 		return nil, err
 	}
-	return c, os.Remove(name)
+	if len(c.Differences()) == 0 && len(c.Gaps) == 0 { // as after `touch a`
+		return c, errors.Join(os.Remove(s.name(c.ID)), os.Remove(name))
+	}
+	s.keepAfter(c)
+	return c, errors.Join(s.addEnding(c), os.Remove(name))
 }
 
 // end notes how the paths of a change look now.
@@ -203,11 +274,18 @@ func (s *Store) end(c *Change) error {
 	return s.write(c)
 }
 
+// mostMade is how many paths are looked at after a call: `cp -r` may have made more of them than are kept of one call.
+const mostMade = 200_000
+
 // lookAgain looks at the paths of a change as if its call had ended.
 func (s *Store) lookAgain(c *Change) error {
-	l := &look{s: s, seen: tree{}}
+	wide := s.unbounded()
+	wide.limits.Files = mostMade
+	l := &look{s: wide, seen: tree{}, before: treeOf(c.Before)}
 	for i := range c.Reach {
-		if err := l.reach(&c.Reach[i]); err != nil && !errors.Is(err, errMany) {
+		if err := l.reach(&c.Reach[i]); errors.Is(err, errMany) {
+			c.Gaps = append(c.Gaps, Gap{Path: Name(c.Reach[i].Paths.Known()), Why: "it made more files than are looked at"})
+		} else if err != nil {
 			return err
 		}
 	}
@@ -215,8 +293,20 @@ func (s *Store) lookAgain(c *Change) error {
 	return nil
 }
 
-// ErrUnknown is the error of a change that is not kept.
-var ErrUnknown = errors.New("no such change is kept")
+// unbounded is the store for one who takes back: the limits of one call are those of its policy, and held when it was
+// kept.
+func (s *Store) unbounded() *Store {
+	wide := *s
+	wide.limits.File, wide.limits.Call, wide.limits.Files = s.limits.Total, s.limits.Total, math.MaxInt/16
+	return &wide
+}
+
+var (
+	// ErrUnknown is the error of a change that is not kept.
+	ErrUnknown = errors.New("no such change is kept")
+	// ErrTampered is the error of a change whose file cannot be read. The others are kept all the same.
+	ErrTampered = errors.New("was changed in obstat's state and is not trusted")
+)
 
 // Get returns a change by its ID, or by the end of one that is the only one with it.
 func (s *Store) Get(id string) (*Change, error) {
@@ -230,8 +320,15 @@ func (s *Store) Get(id string) (*Change, error) {
 		return nil, err
 	}
 	c := new(Change)
-	if err := json.Unmarshal(b, c); err != nil {
-		return nil, fmt.Errorf("%s was changed in obstat's state and is not trusted: %w", s.name(id), err)
+	first, rest, _ := bytes.Cut(b, []byte("\n"))
+	if err := json.Unmarshal(first, c); err != nil {
+		return nil, fmt.Errorf("%s %w: %w", s.name(id), ErrTampered, err)
+	}
+	for line := range bytes.Lines(rest) {
+		e := new(ending)
+		if json.Unmarshal(line, e) == nil { // else a process was killed in the middle of it
+			c.ends(e)
+		}
 	}
 	return c, nil
 }

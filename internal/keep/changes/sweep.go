@@ -48,6 +48,9 @@ func (s *Store) Sweep() error {
 	}
 	defer release()
 	list, err := s.List()
+	if errors.Is(err, ErrTampered) {
+		err = s.dropTampered()
+	}
 	if err != nil {
 		return err
 	}
@@ -71,7 +74,34 @@ func (s *Store) Sweep() error {
 		size, bad = s.dropUnneeded(keep)
 		err = errors.Join(err, bad)
 	}
-	return errors.Join(err, s.dropTemp())
+	return errors.Join(err, s.dropOpen(keep), s.dropTemp())
+}
+
+// dropOpen forgets that calls run whose changes are not kept any more: some agents never say that they ended.
+func (s *Store) dropOpen(keep []*Change) error {
+	list, err := os.ReadDir(filepath.Join(s.dir, "open"))
+	for _, e := range list {
+		_, id, _ := strings.Cut(e.Name(), "-")
+		if !slices.ContainsFunc(keep, func(c *Change) bool { return c.ID == id }) {
+			err = errors.Join(err, os.Remove(filepath.Join(s.dir, "open", e.Name())))
+		}
+	}
+	return err
+}
+
+// dropTampered removes the changes that cannot be read and are too old: when they were made is in their names.
+func (s *Store) dropTampered() error {
+	ids, err := s.ids()
+	for _, id := range ids {
+		if _, bad := s.Get(id); !errors.Is(bad, ErrTampered) {
+			continue
+		}
+		at, _, _ := strings.Cut(id, "-")
+		if made, bad := time.Parse(idTime, at); bad != nil || s.now().Sub(made) > s.limits.Age {
+			err = errors.Join(err, os.Remove(s.name(id)))
+		}
+	}
+	return err
 }
 
 // Forget drops the contents that are kept of a path and everything below it, and tells of how many.
@@ -82,9 +112,10 @@ func (s *Store) Forget(path string) (n int, err error) {
 	}
 	defer release()
 	list, err := s.List()
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrTampered) {
 		return 0, err
 	}
+	err = nil
 	under := paths.Under(path)
 	for _, c := range list {
 		before := len(c.Before)
@@ -140,11 +171,17 @@ func (s *Store) dropUnneeded(list []*Change) (size int64, err error) {
 
 // dropTemp removes what killed processes have left.
 func (s *Store) dropTemp() error {
-	list, err := os.ReadDir(s.dir)
-	for _, e := range list {
-		if strings.HasPrefix(e.Name(), tempPrefix) {
-			err = errors.Join(err, os.Remove(filepath.Join(s.dir, e.Name())))
+	var left []string
+	for _, dir := range []string{".", "calls"} {
+		names, err := filepath.Glob(filepath.Join(s.dir, dir, tempPrefix+"*"))
+		if err != nil {
+			return err
 		}
+		left = append(left, names...)
+	}
+	var err error
+	for _, name := range left {
+		err = errors.Join(err, os.Remove(name))
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package changes
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,8 +34,9 @@ type Plan struct {
 	partly []string         // changes of which a path is left out
 }
 
-// changedSince is why a path speaks against a plan that Merge may take out of it.
-const changedSince = "it was changed since"
+// changedSince is why a path speaks against a plan that Merge may take out of it; byLater goes before the ID of the
+// call that changed it, where that is known.
+const changedSince, byLater = "it was changed since", ", by the later call "
 
 // Plan says how changes are taken back together; with only, no more of them than lies at or below these paths.
 func (s *Store) Plan(list []*Change, only ...string) (*Plan, error) {
@@ -56,7 +58,7 @@ func (s *Store) Plan(list []*Change, only ...string) (*Plan, error) {
 	for path, to := range want {
 		p.step(path, now.at(path), to, want)
 	}
-	if err := p.overlaps(); err != nil {
+	if err := p.others(); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(p.Steps, func(a, b Step) int { return byDepth(string(a.Path), string(b.Path)) })
@@ -64,26 +66,36 @@ func (s *Store) Plan(list []*Change, only ...string) (*Plan, error) {
 	return p, nil
 }
 
-// overlaps speaks against paths that another call changed while one of these ran: which of the two left them as they
-// are is not known, and the other's change would go as well.
-func (p *Plan) overlaps() error {
+// others looks at the changes that are not taken back. It speaks against paths that another call changed while one of
+// these ran: which of the two left them as they are is not known, and the other's change would go as well. Of paths
+// that were changed since it names the call that did. One that cannot be read is left out, and told by List.
+func (p *Plan) others() error {
 	list, err := p.s.List()
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrTampered) {
 		return err
 	}
 	steps := map[Name]bool{}
 	for _, step := range p.Steps {
 		steps[step.Path] = true
 	}
-	for _, other := range list {
+	for _, other := range slices.Backward(list) {
 		same := func(c *Change) bool { return c.ID == other.ID }
-		if other.Undone != "" || slices.ContainsFunc(p.Changes, same) || !slices.ContainsFunc(p.Changes, other.during) {
+		if other.Undone != "" || slices.ContainsFunc(p.Changes, same) {
 			continue
 		}
+		at := slices.ContainsFunc(p.Changes, other.during)
 		for _, d := range other.Differences() {
-			if steps[d.Path] {
+			if steps[d.Path] && at {
 				p.against(string(d.Path), "another call changed it at the same time: "+other.ID)
+			} else if since, ok := p.since[string(d.Path)]; ok && since.is.Equal(&d.After) {
+				since.by = other.ID
+				p.since[string(d.Path)] = since
 			}
+		}
+	}
+	for i, g := range p.Against {
+		if since := p.since[string(g.Path)]; g.Why == changedSince && since.by != "" {
+			p.Against[i].Why += byLater + since.by
 		}
 	}
 	return nil
@@ -109,7 +121,7 @@ func (p *Plan) chain(c *Change, want, now tree, only []string) {
 	}
 	for _, d := range c.Differences() {
 		path := string(d.Path)
-		if !within(path, only) {
+		if !within(path, only) && !needed(&d, only) {
 			if !slices.Contains(p.partly, c.ID) {
 				p.partly = append(p.partly, c.ID)
 			}
@@ -126,7 +138,23 @@ func (p *Plan) chain(c *Change, want, now tree, only []string) {
 	}
 }
 
+// needed tells whether a difference is a directory that the call deleted, that is not there, and that one of these
+// paths lies in.
+func needed(d *Difference, only []string) bool {
+	if d.Before.Kind != Dir || d.After.Kind != None {
+		return false
+	}
+	if _, err := os.Lstat(string(d.Path)); err == nil {
+		return false
+	}
+	return slices.ContainsFunc(only, func(p string) bool { return paths.Inside(string(d.Path), p) })
+}
+
+// against adds a path that speaks against the plan, once.
 func (p *Plan) against(path, why string) {
+	if slices.ContainsFunc(p.Against, func(g Gap) bool { return g.Path == Name(path) }) {
+		return
+	}
 	p.Against = append(p.Against, Gap{Path: Name(path), Why: why})
 }
 
@@ -149,10 +177,13 @@ func (p *Plan) step(path string, now, to *State, want tree) {
 		p.against(path, plain(err))
 	case is.Equal(to):
 	case !is.Equal(now):
-		p.since[path] = since{is, *now, *to}
+		p.since[path] = since{is: is, after: *now, before: *to}
 		p.against(path, changedSince)
 	case to.Kind == Other:
 		p.against(path, "it was a device, a pipe or a socket")
+	case is.Kind == File && is.Size > p.s.limits.Total && is.Digest != to.Digest:
+		const text = "it is larger than %s, the most that is kept, and could not be put back; remove it by hand"
+		p.against(path, fmt.Sprintf(text, bytesText(p.s.limits.Total)))
 	default:
 		if to.Kind == File && to.Digest != now.Digest && !unreadable(now, to) {
 			err = p.s.sound(to.Digest)
@@ -195,7 +226,7 @@ func (p *Plan) Apply(of Of) (*Change, error) {
 	}
 	defer release()
 	c := &Change{ID: s.newID(), Of: of, Began: s.now(), Keep: s.limits.Age, Partly: p.partly}
-	l := &look{s: s, keep: true, seen: tree{}}
+	l := &look{s: s.unbounded(), keep: true, seen: tree{}}
 	for _, step := range p.Steps {
 		c.Reach = append(c.Reach, Reach{Paths: paths.Exactly(string(step.Path))})
 		if unreadable(&step.Now, &step.To) {
