@@ -14,10 +14,10 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/face/report"
+	"github.com/obstat/obstat/internal/guard/confined"
 	"github.com/obstat/obstat/internal/keep/sqlite"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/policy"
@@ -138,8 +138,9 @@ func (*loaded) Accept(context.Context, *gate.Accepted) error {
 // it is made.
 func (p *loaded) decide(call *obstat.Call, world obstat.World) (policy.Ruling, error) {
 	if p.gate == nil {
-		opts := gate.Options{Policy: p, World: world, NoStart: true, Confine: &gate.Confining{Machine: confine.Probe}}
 		dir, err := statedir.Dir(os.Getenv)
+		opts := gate.Options{Policy: p, World: world, NoStart: true,
+			Confine: &gate.Confining{Machine: confined.Machine(dir)}}
 		if err == nil {
 			opts.Sessions = gate.SessionDir(statedir.Sessions(dir))
 		}

@@ -177,8 +177,9 @@ func (o *runOptions) bounds(ctx context.Context, p *loaded) (*gate.Gate, *obstat
 	if call.Input, err = json.Marshal(map[string]string{"command": o.Command}); err != nil {
 		return nil, nil, nil, err
 	}
+	state, _ := statedir.Dir(os.Getenv) // "" remembers nothing
 	g, err := gate.Open(ctx, gate.Options{Policy: p, World: o.World, NoStart: true,
-		Confine: &gate.Confining{Machine: confine.Probe}})
+		Confine: &gate.Confining{Machine: confined.Machine(state)}})
 	if err != nil {
 		return nil, nil, nil, err
 	}

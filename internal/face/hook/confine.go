@@ -8,7 +8,6 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/agent"
-	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/guard/confined"
 	"github.com/obstat/obstat/policy"
@@ -20,7 +19,8 @@ func (t *turn) confining(wd string) *gate.Confining {
 	if t.Exe == "" || t.db == "" {
 		return nil
 	}
-	state, machine := filepath.Dir(t.db), confine.Probe
+	state := filepath.Dir(t.db)
+	machine := confined.Machine(state)
 	if t.machine != nil {
 		machine = t.machine
 	}

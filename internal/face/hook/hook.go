@@ -75,7 +75,7 @@ type Options struct {
 	open   func(ctx context.Context, db string) (store.Store, error)
 	taken  func(db string) bool
 	ledger ledger.Appender
-	// machine tells the level of the machine; nil is [confine.Probe].
+	// machine tells the level of the machine; nil is [confined.Machine].
 	machine func(context.Context) confine.Report
 	// started returns the agent's command line; nil reads the processes above.
 	started func() []string

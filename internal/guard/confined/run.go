@@ -156,6 +156,7 @@ func (r *Run) Do(ctx context.Context) (*Ended, error) {
 	began := time.Now()
 	res, err := confine.Run(ctx, p, c)
 	if err != nil && res.Level == "" {
+		forget(r.State)
 		return nil, err
 	}
 	r.made.note(res.Changes, r.own)
