@@ -125,7 +125,7 @@ func (d *differ) dir(rel string, merged bool) error {
 
 // entry compares one name of the layer.
 func (d *differ) entry(rel string, merged bool) error {
-	up, err := os.Lstat(filepath.Join(d.upper, rel))
+	up, err := opened(filepath.Join(d.upper, rel))
 	if err != nil {
 		return err
 	}
@@ -160,6 +160,19 @@ func (d *differ) entry(rel string, merged bool) error {
 		return d.dir(rel, low != nil)
 	}
 	return nil
+}
+
+// opened returns an entry of the layer. A directory that its owner cannot look into (`chmod 000 d`) gets the rights for
+// that, and keeps them: a change that is not judged does not count, and neither do those beside it.
+func opened(path string) (fs.FileInfo, error) {
+	info, err := os.Lstat(path)
+	if err != nil || !info.IsDir() || info.Mode().Perm()&0o500 == 0o500 {
+		return info, err
+	}
+	if err := os.Chmod(path, info.Mode()|0o700); err != nil {
+		return nil, err
+	}
+	return os.Lstat(path)
 }
 
 func (d *differ) change(rel string, up, low fs.FileInfo) Change {
