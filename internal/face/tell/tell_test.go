@@ -2,6 +2,7 @@ package tell
 
 import (
 	"bufio"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -233,6 +234,29 @@ func TestBadReceivers(t *testing.T) {
 	if tl.tell(t); tl.Sent.Load() != 1 {
 		t.Error("an answer of 10 MB is no error, and not read")
 	}
+}
+
+// TestHangingReceiver: one that takes a message and never answers holds up no other, and ends with the server.
+func TestHangingReceiver(t *testing.T) {
+	taken, told := make(chan bool, 1), make(chan bool, 1)
+	hang := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // so that the server notices when the client goes
+		taken <- true
+		<-r.Context().Done()
+	}))
+	defer hang.Close()
+	url, _ := place(t, func(int) int { told <- true; return 200 })
+	tl := teller(t, Receiver{Form: "slack", URL: hang.URL}, Receiver{Form: "slack", URL: url})
+	tl.Heard(request("req_1", "coder", "connect"))
+	ctx, end := context.WithCancel(t.Context())
+	tl.look(ctx)
+	<-taken
+	<-told
+	tl.Heard(request("req_2", "coder", "connect")) // while the first still hangs
+	tl.look(ctx)
+	<-told
+	end()
+	tl.work.Wait()
 }
 
 // TestMail: a mail has the link, and headers cannot be smuggled in.
