@@ -62,7 +62,7 @@ SDKS     := $(patsubst %/test.sh,%,$(wildcard sdk/*/test.sh))
 CROSS    := darwin/arm64 windows/amd64 linux/386
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build dist play sdk test-sdk test cross race fuzz bench run demo crash lint setup servers venv test-ordinary test-agents test-drafts test-long test-diff test-effects test-attacks test-undo mutate node record-codex record-gemini pictures
+.PHONY: all build dist play sdk test-sdk test cross race fuzz bench run demo crash lint setup servers venv test-ordinary test-agents test-drafts test-long test-diff test-effects test-attacks test-undo test-faults mutate node record-codex record-gemini pictures
 
 all: test
 
@@ -175,6 +175,11 @@ crash:
 	$(GO) test -count=1 -timeout 30m ./internal/face/hookcrash -args -long -kills $(KILLS)
 	$(GO) test -count=1 -timeout 30m -v ./internal/keep/changes -run TestKilledAtCalls -args -every-call
 	$(GO) test -count=1 -timeout 30m -v ./internal/guard/undo -run TestKilledCommit -args -every-call
+
+# As root, with faketime installed; TestCluster is the short version.
+FAULTS ?= 5
+test-faults: setup
+	$(GO) test -count=1 -timeout 1h -v ./internal/face/server -run TestFaults -args -faults $(FAULTS)
 
 lint:
 	@out=$$(gofmt -l $$(git ls-files '*.go' | grep -v /testdata/)); \

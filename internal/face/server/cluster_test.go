@@ -5,6 +5,7 @@ package server_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -53,6 +54,10 @@ func TestReplica(t *testing.T) {
 	must(t, s.Serve(context.Background(), ln, nil))
 }
 
+// older is one of the replicas as it was: `git checkout OLD && go test -c -o old.test ./internal/face/server`, then `go
+// test ./internal/face/server -run TestCluster -older $PWD/old.test` with the new one.
+var older = flag.String("older", "", "a test `binary` of another version, for one of the replicas")
+
 // A cluster is three replicas on one database.
 type cluster struct {
 	t        *testing.T
@@ -64,7 +69,11 @@ type cluster struct {
 }
 
 func (c *cluster) start(i int) {
-	cmd := exec.Command(os.Args[0], "-test.run", "^TestReplica$")
+	bin := os.Args[0]
+	if *older != "" && i == 1 {
+		bin = *older
+	}
+	cmd := exec.Command(bin, "-test.run", "^TestReplica$")
 	cmd.Env = append(os.Environ(), replicaStore+"="+c.url, replicaAddr+"="+c.addrs[i], replicaPolicy+"="+c.policy)
 	if err := cmd.Start(); err != nil {
 		c.t.Error(err)
@@ -115,6 +124,25 @@ func TestCluster(t *testing.T) {
 		t.Skip("it takes half a minute")
 	}
 	db := pgtest.Start(t)
+	work, store := openSwarm(t, db, 200, 1)
+	c := work.cluster
+	work.run(func() {
+		c.kill(0)
+		time.Sleep(time.Second)
+		c.start(0)
+		db.Restart(500 * time.Millisecond)
+		time.Sleep(time.Second)
+		c.kill(1)
+		c.kill(2)
+		c.start(1)
+		c.start(2)
+	})
+	work.check(store)
+}
+
+// openSwarm starts a cluster, and makes the agents that put so many calls each, and four people.
+func openSwarm(t *testing.T, db *pgtest.Server, agents, each int) (*swarm, *postgres.Store) {
+	t.Helper()
 	c := &cluster{t: t, url: db.Database(), policy: filepath.Join(t.TempDir(), "opencode.json")}
 	must(t, os.WriteFile(c.policy, []byte(rules), 0o644))
 	for i := range c.addrs {
@@ -138,26 +166,18 @@ func TestCluster(t *testing.T) {
 	for i := range c.addrs {
 		c.start(i)
 	}
-	work := &swarm{cluster: c, t: t, token: agent.Secret, won: map[string]int{}, ran: map[string]int{}}
-	work.run(people, func() {
-		c.kill(0)
-		time.Sleep(time.Second)
-		c.start(0)
-		db.Restart(500 * time.Millisecond)
-		time.Sleep(time.Second)
-		c.kill(1)
-		c.kill(2)
-		c.start(1)
-		c.start(2)
-	})
-	work.check(store)
+	return &swarm{cluster: c, t: t, token: agent.Secret, people: people, agents: agents, each: each,
+		won: map[string]int{}, ran: map[string]int{}}, store
 }
 
 // A swarm is agents that ask and people that answer.
 type swarm struct {
 	*cluster
-	t     *testing.T
-	token string
+	t      *testing.T
+	token  string
+	people []string
+	agents int
+	each   int // calls of an agent, one after the other
 
 	mu       sync.Mutex
 	won      map[string]int // acknowledged answers, by request
@@ -167,17 +187,19 @@ type swarm struct {
 	allowed  atomic.Int64
 }
 
-const swarmAgents = 200
-
-func (s *swarm) run(people []string, havoc func()) {
-	ctx, stop := context.WithTimeout(context.Background(), 3*time.Minute)
+func (s *swarm) run(havoc func()) {
+	ctx, stop := context.WithTimeout(context.Background(), time.Duration(2+s.each)*time.Minute)
 	defer stop()
 	var answering, asking sync.WaitGroup
-	for i, token := range people {
+	for i, token := range s.people {
 		answering.Go(func() { s.answer(ctx, token, i) })
 	}
-	for i := range swarmAgents {
-		asking.Go(func() { s.ask(ctx, i) })
+	for i := range s.agents {
+		asking.Go(func() {
+			for j := range s.each {
+				s.ask(ctx, i+j*s.agents)
+			}
+		})
 	}
 	havoc()
 	asking.Wait()
@@ -212,7 +234,7 @@ func (s *swarm) ask(ctx context.Context, i int) {
 		s.mu.Unlock()
 		return
 	}
-	s.t.Errorf("agent %d got no verdict", i)
+	s.t.Errorf("call %d got no verdict", i)
 }
 
 // answer is a person: three say yes, one says no, to whatever waits.
@@ -241,8 +263,8 @@ func (s *swarm) answer(ctx context.Context, token string, i int) {
 // check looks at what is left in the database.
 func (s *swarm) check(store *postgres.Store) {
 	t, ctx := s.t, context.Background()
-	if n := s.verdicts.Load(); n != swarmAgents {
-		t.Errorf("%d of %d agents have a verdict", n, swarmAgents)
+	if n, all := s.verdicts.Load(), int64(s.agents*s.each); n != all {
+		t.Errorf("%d of %d calls have a verdict", n, all)
 	}
 	for id, n := range s.won {
 		r, err := store.Request(ctx, id)
@@ -284,7 +306,7 @@ func (s *swarm) check(store *postgres.Store) {
 	if err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d agents, %d allowed, %d answers, %d records, %d anchors", s.verdicts.Load(), s.allowed.Load(), len(s.won), v.Records, chains)
+	t.Logf("%d calls, %d allowed, %d answers, %d records, %d anchors", s.verdicts.Load(), s.allowed.Load(), len(s.won), v.Records, chains)
 	if s.allowed.Load() == 0 || errors.Is(err, context.Canceled) || strings.Contains(fmt.Sprint(err), "canceled") {
 		t.Error("nothing was allowed")
 	}

@@ -4,6 +4,7 @@ package pgtest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/url"
 	"os"
@@ -24,17 +25,27 @@ type Server struct {
 	bin  string
 	dir  string
 	cred *syscall.Credential // whom it runs as; nil: whoever runs the test
+	env  []string            // besides the test's own
 	cmd  *exec.Cmd
 	log  *bytes.Buffer
 	n    atomic.Int64 // databases
 }
 
+// Options are the circumstances that a server runs under.
+type Options struct {
+	Dir string   // where its files are; "" is a new directory of the disk
+	Env []string // as `LD_PRELOAD=libfaketime.so.1`
+}
+
 // Start starts a server that ends with the test. A machine without PostgreSQL fails
 // the test; make setup installs it.
-func Start(t testing.TB) *Server {
+func Start(t testing.TB) *Server { return StartWith(t, Options{}) }
+
+// StartWith is [Start] under other circumstances.
+func StartWith(t testing.TB, o Options) *Server {
 	t.Helper()
-	s := &Server{t: t, bin: programs(t)}
-	dir, err := os.MkdirTemp("/tmp", "obpg") // a socket's path is 107 bytes at most
+	s := &Server{t: t, bin: programs(t), env: o.Env}
+	dir, err := os.MkdirTemp(cmp.Or(o.Dir, "/tmp"), "obpg") // a socket's path is 107 bytes at most
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +124,7 @@ func (s *Server) run() {
 	s.t.Helper()
 	s.log = new(bytes.Buffer)
 	s.cmd = s.command("postgres", "-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "max_connections=200", "-c", "fsync=off")
+	s.cmd.Env = append(os.Environ(), s.env...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
@@ -133,6 +145,18 @@ func (s *Server) Database() string {
 		s.t.Fatalf("%v\n%s", err, out)
 	}
 	return "postgres:///" + name + "?user=obstat&host=" + url.QueryEscape(s.dir)
+}
+
+// Clock returns the time that the server believes it is.
+func (s *Server) Clock() time.Time {
+	s.t.Helper()
+	out, err := s.command("psql", "-h", s.dir, "-U", "obstat", "-At", "-c", "SELECT extract(epoch FROM clock_timestamp())::bigint", "postgres").Output()
+	if err != nil {
+		s.t.Error(err)
+		return time.Time{}
+	}
+	sec, _ := strconv.ParseInt(string(bytes.TrimSpace(out)), 10, 64)
+	return time.Unix(sec, 0)
 }
 
 // Restart kills the server as a crash does, waits, and starts it again.
