@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -77,6 +78,7 @@ func fillRecords(t *testing.T, s ledger.Store, n int) {
 // TestManyRecords: charts, the policy's page, stats and the difference of a version read counts and the most frequent
 // calls, however many records there are. With -v it shows how long each takes and how much memory.
 func TestManyRecords(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as obstat serve has it
 	var store server.Store
 	if *onPostgres {
 		s, err := postgres.Open(t.Context(), pgtest.Start(t).Database(), nil)
