@@ -150,7 +150,8 @@ func (s *Server) Database() string {
 // Clock returns the time that the server believes it is.
 func (s *Server) Clock() time.Time {
 	s.t.Helper()
-	out, err := s.command("psql", "-h", s.dir, "-U", "obstat", "-At", "-c", "SELECT extract(epoch FROM clock_timestamp())::bigint", "postgres").Output()
+	const query = "SELECT extract(epoch FROM clock_timestamp())::bigint"
+	out, err := s.command("psql", "-h", s.dir, "-U", "obstat", "-At", "-c", query, "postgres").Output()
 	if err != nil {
 		s.t.Error(err)
 		return time.Time{}
