@@ -72,6 +72,9 @@ func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) {
 	return family.Load(in)
 }
 
+// Asks returns the questions that Claude Code has built in, which hold here as well.
+func (Dialect) Asks() []string { return claudecode.Dialect{}.Asks() }
+
 // Library returns the view of this dialect's Programs.
 func (Dialect) Library() *obstat.Library { return claudecode.Dialect{}.Library() }
 

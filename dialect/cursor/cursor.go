@@ -70,6 +70,9 @@ func called(tool string) func(string) string {
 // Load reads the files: rules of all layers together.
 func (Dialect) Load(in *dialect.Input) (*obstat.Program, obstat.Errors) { return family.Load(in) }
 
+// Asks returns the questions that Claude Code has built in, which hold here as well.
+func (Dialect) Asks() []string { return claudecode.Dialect{}.Asks() }
+
 // Library returns the view of this dialect's Programs.
 func (Dialect) Library() *obstat.Library { return claudecode.Dialect{}.Library() }
 

@@ -76,6 +76,11 @@ func (l *lab) convert() error {
 			continue
 		}
 		looser += res.Differences.Looser
+		for i := range res.Differences.Regions {
+			if r := &res.Differences.Regions[i]; r.Looser {
+				fmt.Printf("LOOSER %s: %s → %s %s %s, %s\n", name, r.Was, r.Now, r.Call.Tool, short(string(r.Call.Input)), r.NowBy.Rule)
+			}
+		}
 		a, k, x := l.against(name, list, p.Policy, now.Policy)
 		allowed, kept, looser = allowed+a, kept+k, looser+x
 	}

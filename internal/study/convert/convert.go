@@ -154,7 +154,8 @@ type conversion struct {
 
 func (c *conversion) unsaid(r *obstat.Rule, why string) {
 	u := Unsaid{r.Verdict, r.String(), r.Pos, why}
-	if !slices.Contains(c.out.Unsaid, u) {
+	// A rule with alternatives, Codex's `["haiku", "sonnet"]`, is one.
+	if !slices.ContainsFunc(c.out.Unsaid, func(o Unsaid) bool { o.Why = why; return o == u }) {
 		c.out.Unsaid = append(c.out.Unsaid, u)
 	}
 }

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -96,12 +97,13 @@ func (c *conversion) tighten() bool {
 	return changed
 }
 
-// protected returns the asks that the dialect has built in, where a server's tool that is allowed would change the
-// files that they are about.
+// protected returns the asks that the dialect has built in, where something that is allowed would change the files
+// that they are about: a server's tool, or `rm` and `touch`.
 func (c *conversion) protected(r *diff.Region, at int) (out []line) {
 	careful, ok := c.l.Dialect.(dialect.Careful)
 	built := r.Was == obstat.Ask && !r.WasBy.Pos.IsValid() && r.WasBy.Rule != ""
-	if !ok || !built || !strings.HasPrefix(c.lines[at].text, "tool mcp") {
+	text := c.lines[at].text
+	if !ok || !built || !strings.HasPrefix(text, "tool mcp") && !strings.HasPrefix(text, "run ") {
 		return nil
 	}
 	for _, t := range careful.Asks() {
@@ -112,10 +114,20 @@ func (c *conversion) protected(r *diff.Region, at int) (out []line) {
 	return out
 }
 
-// forTool says a rule for one tool by the tool's name, where its effect allows more: `connect go.dev` is also about
+// forTool says a rule more narrowly, where its effect allows more: without secrets, or by the name of its tool, as `connect go.dev` is also about
 // `curl`, and `tool WebFetch where input.url like "https://go.dev/*"` is not.
 func forTool(ln *line) (line, bool) {
 	verb, target, _ := strings.Cut(ln.text, " ")
+	narrow, of := *ln, verbOf(target)
+	switch {
+	case ln.verdict != obstat.Allow || ln.except != nil:
+	case ln.text == "read workspace":
+		narrow.except = []string{"secrets"}
+		return narrow, true
+	case verb == "tool" && (of == "read" || of == "write") && ln.from != nil && ln.from.Whole():
+		narrow.text = of + " workspace"
+		return narrow, true
+	}
 	if ln.verdict != obstat.Allow || ln.from == nil || verb == "tool" || verb == "run" {
 		return line{}, false
 	}
@@ -163,8 +175,16 @@ func (c *conversion) otherTool(r *diff.Region) bool {
 	if !r.Looser || r.WasBy.Stage != "default" {
 		return false
 	}
+	if c.otherQuotes(r) {
+		return true
+	}
 	same := func(ln line) bool {
-		verb, _, _ := strings.Cut(ln.text, " ")
+		verb, target, _ := strings.Cut(ln.text, " ")
+		if name, _, _ := strings.Cut(target, " "); verb == "tool" && ln.from != nil {
+			a, _ := effect.Lookup(name)
+			b, known := effect.Lookup(r.Call.Tool) // `tool Skill` is for SlashCommand as well
+			return known && name != r.Call.Tool && a.Canonical == b.Canonical && !about(ln.from, r.Call.Tool)
+		}
 		return verbOf(r.Call.Tool) == verb && (ln.from == nil || !about(ln.from, r.Call.Tool))
 	}
 	if at := c.lineOf(r); at >= 0 {
@@ -173,6 +193,26 @@ func (c *conversion) otherTool(r *diff.Region) bool {
 	// The tool is free because a line allows its effects.
 	return r.NowBy.Rule == native.ByEffects &&
 		slices.ContainsFunc(c.lines, func(ln line) bool { return ln.verdict == obstat.Allow && same(ln) })
+}
+
+// otherQuotes tells whether the call of a region is the very command that a rule allows, in other quotes: a rule for
+// `python3 -c "print(1)"` is about that text, and a sentence about its words.
+func (c *conversion) otherQuotes(r *diff.Region) bool {
+	at := c.lineOf(r)
+	if at < 0 || c.lines[at].from == nil || c.lines[at].from.Pattern.Flavour != pattern.Exact {
+		return false
+	}
+	own, _ := json.Marshal(map[string]string{"command": c.lines[at].from.Pattern.Text})
+	words := func(tool string, input []byte) string {
+		a := effect.Analyze(&effect.Request{Tool: tool, Input: input,
+			Options: effect.Options{Dir: diff.Dir, Roots: []string{diff.Dir}}})
+		if len(a.Commands) == 0 || !a.Commands[0].Known || a.Commands[0].Dir != diff.Dir {
+			return ""
+		}
+		return a.Commands[0].Text
+	}
+	text := words(r.Call.Tool, r.Call.Input)
+	return text != "" && text == words(r.Call.Tool, own) && text == explain.TextOf(r.Call)
 }
 
 // tooLoose tells whether a line allows calls that the original denies, or asks about by a rule of the

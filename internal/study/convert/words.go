@@ -225,7 +225,7 @@ func asShown(text string) string {
 	}
 	a := effect.Analyze(&effect.Request{Tool: "Bash", Input: input,
 		Options: effect.Options{Dir: diff.Dir, Roots: []string{diff.Dir}}})
-	if len(a.Commands) != 1 || a.Commands[0].Text == "" {
+	if len(a.Commands) != 1 || a.Commands[0].Text == "" || !a.Commands[0].Known {
 		return text
 	}
 	return a.Commands[0].Text
@@ -288,7 +288,11 @@ func pathOf(field, text string) string {
 		return `"` + text + `"`
 	}
 	if anywhere := strings.TrimPrefix(text, "**/"); (field == "pattern" || field == "file_path") && !strings.Contains(anywhere, "/") {
-		return text + ", /**/" + anywhere // outside of the project, too
+		out := text + ", /**/" + anywhere // outside of the project, too
+		if field == "pattern" && strings.HasSuffix(anywhere, "*") && strings.Trim(anywhere, "*") != "" {
+			out += ", **/" + anywhere + "/**, /**/" + anywhere + "/**" // opencode's star crosses slashes
+		}
+		return out
 	}
 	return text
 }
@@ -335,7 +339,7 @@ func isWord(c byte) bool {
 }
 
 // escaped is a character behind a backslash that means itself, as in `\-\-force`.
-var escaped = regexp.MustCompile(`\\([-/ =:,@%])`)
+var escaped = regexp.MustCompile(`\\([-/ =:,@%.])`)
 
 // expression reads the regular expressions that people and dialects write for globs.
 func expression(t obstat.Text) (out []string, exact, ok bool) {
@@ -351,6 +355,7 @@ func expression(t obstat.Text) (out []string, exact, ok bool) {
 		exact = false
 	}
 	text = strings.TrimPrefix(text, "^")
+	ended := false
 	for text != "" {
 		piece := ""
 		for _, p := range pieces {
@@ -362,15 +367,21 @@ func expression(t obstat.Text) (out []string, exact, ok bool) {
 		}
 		switch {
 		case piece != "":
-		case text == "$":
-			piece = "$"
+		case text == "$" || text == `\Z`: // Python's, of a JavaScript expression
+			piece, ended = text, true
+		case text == `\b`: // any arguments, or none
+			piece, exact, ended = text, false, true
+			add(" *")
 		case text[0] == '\\' && len(text) > 1 && !isWord(text[1]):
-			piece = text[:2]
-			add(text[1:2])
+			if piece = text[:2]; piece == `\*` {
+				add(piece) // a star by the letter
+			} else {
+				add(text[1:2])
+			}
 		case text[0] == '(':
 			alts, rest, is := strings.Cut(strings.TrimPrefix(text[1:], "?:"), ")")
 			plain := escaped.ReplaceAllString(alts, "$1")
-			if !is || strings.ContainsAny(alts, `.*+?([{^$`) || strings.Contains(plain, `\`) {
+			if !is || strings.ContainsAny(escaped.ReplaceAllString(alts, ""), `.*+?([{^$\`) {
 				return nil, false, false
 			}
 			var all []string
@@ -380,7 +391,7 @@ func expression(t obstat.Text) (out []string, exact, ok bool) {
 				}
 			}
 			out, piece = all, text[:len(text)-len(rest)]
-		case strings.IndexByte(`.*+?[]{}|^$)`, text[0]) >= 0:
+		case strings.IndexByte(`.*+?[]{}|^$)\`, text[0]) >= 0:
 			return nil, false, false
 		default:
 			piece = text[:1]
@@ -388,7 +399,7 @@ func expression(t obstat.Text) (out []string, exact, ok bool) {
 		}
 		text = text[len(piece):]
 	}
-	if t.Flavour == pattern.Search && !strings.HasSuffix(t.Text, "$") {
+	if t.Flavour == pattern.Search && !ended {
 		add("*")
 		exact = false
 	}
@@ -397,5 +408,5 @@ func expression(t obstat.Text) (out []string, exact, ok bool) {
 			out[i] = strings.ReplaceAll(out[i], "***", "**")
 		}
 	}
-	return out, exact, len(out) <= 16
+	return out, exact, len(out) <= 64
 }
