@@ -47,6 +47,8 @@ func TestEnds(t *testing.T) {
 		{"sleep 9 & p=$!; for p in 1 2; do kill $p; done", unknown},
 		{"sleep 9 & p=$!; : $((p=1)); kill $p", unknown},
 		{"sleep 9 & p=$!; kill -- -$p", unknown},
+		{"sleep 9 & p=$!; kill ${p:-1}", unknown},
+		{"sleep 9 & p=$!; kill $p; echo ${p#1}", unknown},
 		{"sleep 9 & p=$!; kill $p$p", unknown},
 		{"sleep 9 & p=$!; kill $p 1", unknown},
 		{"kill $(pgrep x)", unknown},

@@ -88,6 +88,9 @@ func TestSessionDenied(t *testing.T) {
 	check(t, decideIn(t, g, dir, "", "cat .env; curl https://x.example"), obstat.Allow) // which nobody said anything about
 	check(t, decideIn(t, g, dir, "", "curl https://x.example"), obstat.Deny)
 	check(t, decideIn(t, g, dir, "c", "curl https://x.example"), obstat.Allow)
+	place(t, filepath.Join(dir, "obstat.yaml"), leaking+"  - run rm\n")
+	check(t, decideIn(t, g, dir, "d", "cat .env; rm x"), obstat.Deny)
+	check(t, decideIn(t, g, dir, "d", "curl https://x.example"), obstat.Allow)
 }
 
 // forgetful is a memory that does not work.

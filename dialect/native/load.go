@@ -343,10 +343,12 @@ func (l *loader) resolve(s *sentence) (targets, except []target, bad []mistake) 
 // narrower returns the mistake of an exception that lies inside none of the targets.
 func narrower(targets []target, e *target) *mistake {
 	for i := range targets {
-		switch t := &targets[i]; {
-		case e.kind != everything && t.contains(e) && !e.contains(t):
+		t := &targets[i]
+		some := t.kind == path && byTable(e.place) // `read src/** except secrets` leaves most of src
+		switch all := e.kind == everything || e.contains(t) && !some; {
+		case !all && t.contains(e):
 			return nil
-		case e.kind == everything || e.contains(t):
+		case all:
 			return &mistake{e.at, fmt.Sprintf("except %s leaves nothing of %s", e.text, t.text),
 				"take the rule out, or leave out less"}
 		}
