@@ -32,7 +32,7 @@ func claudeCode() *Agent {
 		},
 		settings: settings{
 			events: []string{preToolUse, permissionRequest}, spare: permissionRequest,
-			after: "PostToolUse PostToolUseFailure", limit: patient,
+			after: claudeAfter, limit: patient,
 			places: claudePlaces, format: textedit.JSON, guard: guardSuffix, merges: true,
 			form: form{nested: true, commands: []string{"command"}, fields: obj("type", "command"), matcher: "*",
 				timeout: "timeout", unit: time.Second},

@@ -180,7 +180,7 @@ func (r *run) passed() ([]Passed, error) {
 }
 
 // afterwards are payloads that tell the outcome of a call: there is nothing to answer.
-var afterwards = regexp.MustCompile(`"(PostToolUse|PostToolUseFailure|AfterTool|tool\.execute\.after)"|"toolResult"`)
+var afterwards = regexp.MustCompile(`"(PostToolUse|PostToolUseFailure|PermissionDenied|AfterTool|tool\.execute\.after)"|"toolResult"`)
 
 // runDir stands for a run's directory in the records of it.
 const runDir = "/RUN"

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -15,7 +16,8 @@ const missing = "command -v obstat >/dev/null || { echo 'obstat is not installed
 	"on PATH: https://github.com/obstat/obstat, or take its plugin out' >&2; exit 2; }; "
 
 // plugins are the agents that there is a plugin for, with the settings file that install writes.
-var plugins = map[string]string{"claude-code": ".claude/settings.json", "gemini": ".gemini/settings.json"}
+var plugins = map[string]string{"claude-code": ".claude/settings.json", "gemini": ".gemini/settings.json",
+	"copilot": ".copilot/hooks/obstat.json", "cursor": ".cursor/hooks.json"}
 
 // TestPlugins: the hooks of plugins are those that obstat install writes, without a path. They deny by
 // the policy in force, and where there is no obstat they deny and say so.
@@ -52,33 +54,54 @@ func TestPlugins(t *testing.T) {
 	}
 }
 
+// asked are the events at which agents ask about a command, each with the rest of the agent's payload.
+var asked = map[string]string{
+	"PreToolUse": `"session_id":"s","transcript_path":"","hook_event_name":"PreToolUse","tool_name":"Bash",` +
+		`"tool_input":{"command":"docker ps"}`,
+	"BeforeTool": `"session_id":"s","transcript_path":"","hook_event_name":"BeforeTool",` +
+		`"timestamp":"2026-01-01T00:00:00Z","tool_name":"run_shell_command","tool_input":{"command":"docker ps"}`,
+	"preToolUse": `"sessionId":"s","timestamp":1767225600000,"toolName":"bash","toolArgs":"{\"command\":\"docker ps\"}"`,
+	"beforeShellExecution": `"conversation_id":"c","cursor_version":"2.4","hook_event_name":"beforeShellExecution",` +
+		`"command":"docker ps"`,
+}
+
+// entry is a hook of a plugin, or a group of hooks.
+type entry struct {
+	Bash, Command string
+	Hooks         []entry
+}
+
 // denies runs the hook that is asked before a call, with obstat and without.
 func denies(t *testing.T, hooks []byte) {
-	var file struct {
-		Hooks map[string][]struct{ Hooks []struct{ Command string } }
-	}
+	var file struct{ Hooks map[string][]entry }
 	if err := json.Unmarshal(hooks, &file); err != nil {
 		t.Fatal(err)
 	}
-	event, tool := "PreToolUse", "Bash"
-	if file.Hooks[event] == nil {
-		event, tool = "BeforeTool", "run_shell_command"
+	event, line := "", ""
+	for name, list := range file.Hooks {
+		if asked[name] == "" || event == "beforeShellExecution" {
+			continue // Cursor has preToolUse for files
+		}
+		e := list[0]
+		if len(e.Hooks) > 0 {
+			e = e.Hooks[0]
+		}
+		event, line = name, cmp.Or(e.Command, e.Bash)
 	}
 	dir, home, state := t.TempDir(), t.TempDir(), t.TempDir()
 	policy := []byte("version: 1\ndeny: [run docker]\n")
 	if err := os.WriteFile(filepath.Join(dir, "obstat.yaml"), policy, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call := `{"session_id":"s","transcript_path":"","cwd":"` + dir + `","hook_event_name":"` + event +
-		`","timestamp":"2026-01-01T00:00:00Z","tool_name":"` + tool + `","tool_input":{"command":"docker ps"}}`
+	call := `{"cwd":"` + dir + `",` + asked[event] + `}`
 	run := func(path string) (string, int) {
-		cmd := exec.Command("/bin/sh", "-c", file.Hooks[event][0].Hooks[0].Command)
+		cmd := exec.Command("/bin/sh", "-c", line)
 		cmd.Dir, cmd.Stdin = dir, strings.NewReader(call)
 		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_STATE_HOME="+state, "PATH="+path)
 		out, _ := cmd.CombinedOutput()
 		return string(out), cmd.ProcessState.ExitCode()
 	}
-	if out, _ := run(os.Getenv("PATH")); !regexp.MustCompile(`"(permissionDecision|decision)": ?"(deny|block)"`).MatchString(out) ||
+	if out, _ := run(os.Getenv("PATH")); !regexp.MustCompile(`"(permissionDecision|decision|permission)": ?"(deny|block)"`).MatchString(out) ||
 		!strings.Contains(out, "run docker") {
 		t.Errorf("a denied call gets %s", out)
 	}
