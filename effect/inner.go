@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -283,7 +284,9 @@ func (c *call) scriptFile(r role, files string, w *shell.Word) {
 		name = strings.ReplaceAll(name, ".", "/") // `python -m a.b`
 	}
 	if !w.Known {
-		if c.f.script == nil || !c.f.script.PrintsSetup(w.Raw) { // not `source <(kubectl completion bash)`
+		// Neither `source <(kubectl completion bash)` nor `python3 $TOOLS/x.py`, which is a script as any other.
+		named := c.outside(w) && strings.Contains(path.Base(w.Shape()), ".") && !strings.HasSuffix(w.Shape(), shell.Unknown)
+		if !named && (c.f.script == nil || !c.f.script.PrintsSetup(w.Raw)) {
 			c.gap(DynamicCode, "which code is run is known only at run time", w)
 		}
 		c.a.effect(e)
