@@ -56,6 +56,16 @@ def told(e: Exception) -> str:
     return e.reason
 
 
+def for_model(d: Decision) -> str:
+    """Returns the reason of a decision for a model: a fault without the server's address, which the log has, and a rule's
+    file, `deny rule "wipe" (/home/ann/app/opencode.json:1:30)`, by its name."""
+    if d.error in ("unreachable", "timeout", "unreadable"):
+        return told(ObstatError(d.reason, d))
+    if d.rule is not None and os.path.isabs(d.rule.file):
+        return d.reason.replace(d.rule.file, os.path.basename(d.rule.file))
+    return d.reason
+
+
 class Denied(ObstatError):
     """`run` did not run the call: it was denied."""
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ._types import Call, Decision, ObstatError, decode_input, encode
+from ._types import Call, Decision, ObstatError, decode_input, encode, for_model, told
 from .client import AsyncClient, Client
 
 _GIVEN_UP = "nobody waits for the answer"
@@ -35,10 +35,10 @@ class Checked:
 
     @property
     def message(self) -> str:
-        """Tells the model why the call did not run."""
+        """Tells the model why the call did not run, without the directories of this machine."""
         if self.asking:
-            return f"Not run: a person has to approve this call first ({self.decision.reason})."
-        return f"Denied: {self.decision.reason}"
+            return f"Not run: a person has to approve this call first ({for_model(self.decision)})."
+        return f"Denied: {for_model(self.decision)}"
 
     def question(self, tool: str) -> dict[str, Any]:
         """Returns what a pause shows the application. It holds the id of the request and no
@@ -197,5 +197,5 @@ def _words(error: BaseException | None) -> str:
 
 def _denied(e: Exception) -> Checked:
     if isinstance(e, ObstatError):
-        return Checked(e.decision, {})
-    return Checked(Decision("deny", f"the call could not be decided: {type(e).__name__}: {e}"), {})
+        return Checked(replace(e.decision, effect="deny", reason=told(e)), {})
+    return Checked(Decision("deny", told(e)), {})

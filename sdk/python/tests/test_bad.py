@@ -438,3 +438,17 @@ def test_cancelled(shared: Server) -> None:
             assert (await c.authorize(Call("safe"))).allowed
 
     asyncio.run(go())
+
+
+def test_no_directory_for_the_model(shared: Server) -> None:
+    """A model reads neither where the server listens nor where the policy is."""
+    for address, told in (
+        (shared.address, "(opencode.json:"),
+        (f"unix:{shared.dir}/nobody", "could not be asked (unreachable)"),
+        ("unix:/", "could not be asked"),
+    ):
+        guard = obstat.Guard(address, start=False)
+        for checked in (guard.check("wipe", {}), asyncio.run(guard.acheck("wipe", {})), asyncio.run(guard.peek("wipe", {}))):
+            assert not checked.allowed and told in checked.message and str(shared.dir) not in checked.message, checked.message
+    asked = obstat.Guard(shared.address).check("pay", {"to": "nobody"})
+    assert asked.asking and "(opencode.json:" in asked.message and str(shared.dir) not in asked.message, asked.message

@@ -132,3 +132,19 @@ test("a request that nobody waits for leaves the inbox", async () => {
   await assert.rejects(pay({ session: paused }).execute({ to: "bob" }, { toolCallId: "1" }));
   assert.equal(await mine(paused), 1); // for which a resume looks again
 });
+
+test("a model reads no directory of this machine", async () => {
+  const nobody = new Client({ server: "unix:" + server.dir + "/nobody", start: false });
+  const wipe = { type: "function", name: "wipe", needsApproval: async () => false, invoke: async () => "ran" };
+  for (const [by, told] of [[client, /deny rule "wipe": "deny" \(opencode.json:/], [nobody, /could not be asked \(unreachable\)/]] as const) {
+    const { wipe: tool } = guardTools({ wipe: { execute: async () => "ran" } }, { client: by }) as unknown as { wipe: { execute(input: unknown, o: object): Promise<unknown> } };
+    const text = await tool.execute({ path: "/" }, { toolCallId: "1" }).catch((e: unknown) => (e as Error).message);
+    const agent = { name: "a", tools: [wipe], getAllTools: async () => [wipe] };
+    const [held] = (await guardAgent(agent, { client: by }).getAllTools()) as Fn[];
+    for (const said of [String(text), String(await held?.invoke({}, '{"path":"/"}'))]) {
+      assert.match(said, told);
+      assert.ok(!said.includes(server.dir), said);
+    }
+  }
+  nobody.close();
+});

@@ -7,8 +7,8 @@
  *
  * @module
  */
-import { ConfigError, Pending } from "../errors.js";
-import { Guard, type GuardOptions } from "./guard.js";
+import { ConfigError, ObstatError, Pending } from "../errors.js";
+import { forModel, Guard, type GuardOptions } from "./guard.js";
 
 export type { GuardOptions } from "./guard.js";
 
@@ -84,8 +84,13 @@ function wrap(by: Guard, name: string, tool: Tool): Tool {
       if (ask?.state === "pending" && resumed(options)) throw new Pending(`a person has not answered yet: ${ask.reason}`, ask);
       return Boolean(asked) || ask !== undefined;
     };
-    const run = async (input: unknown, options: Execution): Promise<unknown> =>
-      await by.run(put(input, options), async (decided) => await last(execute(decided, options)), options.abortSignal);
+    const run = async (input: unknown, options: Execution): Promise<unknown> => {
+      try {
+        return await by.run(put(input, options), async (decided) => await last(execute(decided, options)), options.abortSignal);
+      } catch (e) {
+        throw e instanceof ObstatError ? new (e.constructor as typeof ObstatError)(forModel(e), e.decision) : e; // the SDK shows it to the model
+      }
+    };
     Object.defineProperty(out, "execute", { value: run, enumerable: true, configurable: true, writable: true });
     Object.defineProperty(out, "needsApproval", { value: needsApproval, enumerable: true, configurable: true, writable: true });
   }

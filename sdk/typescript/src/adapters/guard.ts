@@ -1,6 +1,7 @@
 // What all adapters share: a call is decided where its function would run, by the server, each time.
+import { basename, isAbsolute } from "node:path";
 import { Client } from "../client.js";
-import { BadCall, ConfigError, Denied, ObstatError, Pending } from "../errors.js";
+import { BadCall, ConfigError, Denied, ObstatError, Pending, SocketError, VersionError } from "../errors.js";
 import type { Call, Decision } from "../types.js";
 
 /** Options of every adapter. */
@@ -106,9 +107,18 @@ export class Guard {
 
 /** What a model is told of a call that did not run; undefined where something else than obstat threw. */
 export function refusal(e: unknown): string | undefined {
-  if (e instanceof Pending) return `This call has not run: a person has to approve it first (${e.reason}).`;
-  if (e instanceof Denied || e instanceof BadCall || e instanceof ObstatError) return `This call was denied: ${e.reason}`;
+  if (e instanceof Pending) return `This call has not run: a person has to approve it first (${forModel(e)}).`;
+  if (e instanceof Denied || e instanceof BadCall || e instanceof ObstatError) return `This call was denied: ${forModel(e)}`;
   return undefined;
+}
+
+/** A reason without the directories of this machine: a fault without the server's address, and a rule's file,
+ * `deny rule "wipe" (/home/ann/app/opencode.json:1:30)`, by its name. */
+export function forModel(e: ObstatError): string {
+  const kind = e instanceof VersionError ? "version" : e instanceof SocketError ? "socket" : e instanceof ConfigError ? "configuration" : e.decision.error;
+  if (kind !== null && kind !== "refused") return `the permission policy could not be asked (${kind})`;
+  const file = e.decision.rule?.pos?.file;
+  return file && isAbsolute(file) ? e.reason.replaceAll(file, basename(file)) : e.reason;
 }
 
 /** The words for a decision that does not allow. */
