@@ -24,7 +24,8 @@ var (
 func isGit(e *effect.Effect) bool { return e.Program == "git" && e.Command >= 0 }
 
 // git adds the files of a repository that a command of git changes. Its objects are left out: they only grow, so
-// that every commit, stash and branch comes back with its name. Of a command whose effect names files, as
+// that every commit, stash and branch comes back with its name; and its hooks, which git does not write. Of a command
+// whose effect names files, as
 // `git rm a`, they are git's own alone.
 func (r *Reach) git(c *effect.Command, e *effect.Effect, named bool) bool {
 	root, ok := repository(c.Dir)
@@ -32,9 +33,12 @@ func (r *Reach) git(c *effect.Command, e *effect.Effect, named bool) bool {
 		return false
 	}
 	own := filepath.Join(root, ".git")
-	r.Paths = append(r.Paths, changes.Reach{Paths: paths.Under(own),
-		Except: []string{filepath.Join(own, "objects"), filepath.Join(own, "lfs")}})
 	sub := c.Words[1]
+	grow := []string{filepath.Join(own, "objects"), filepath.Join(own, "lfs")}
+	if sub.Text != "init" { // which adds samples; of all files of a small repository hooks are the most
+		grow = append(grow, filepath.Join(own, "hooks"))
+	}
+	r.Paths = append(r.Paths, changes.Reach{Paths: paths.Under(own), Except: grow})
 	if (named || books().Has(sub.Text)) && !e.Tags.Has(effect.Tree|effect.Clean) {
 		return true
 	}

@@ -46,6 +46,8 @@ func TestReversibleIsForFiles(t *testing.T) {
 		return g
 	}
 	without, with := open(nil), open(&Keeper{Getenv: env})
+	asks := 0
+	var last []string
 	freed := func(text string) bool {
 		text = strings.ReplaceAll(text, labProject, dir)
 		input, _ := json.Marshal(map[string]string{"command": text})
@@ -57,6 +59,10 @@ func TestReversibleIsForFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			got[i] = d.Verdict
+			last = append(last, d.Verdict.String()+" "+d.Reason())
+		}
+		if got[0] == obstat.Ask {
+			asks++
 		}
 		if got[1] < got[0] {
 			t.Errorf("%q: %s, and with undo %s", text, got[0], got[1])
@@ -73,10 +79,11 @@ func TestReversibleIsForFiles(t *testing.T) {
 	}
 	for _, text := range alwaysByUndo {
 		if !freed(text) {
-			t.Errorf("%q is not allowed because it can be taken back", text)
+			t.Errorf("%q is not allowed because it can be taken back: %v", text, last)
 		}
 	}
 	texts, n := harmful(t), 0
+	asks = 0
 	for _, text := range texts {
 		if !freed(text) {
 			continue
@@ -90,7 +97,7 @@ func TestReversibleIsForFiles(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d recorded commands are allowed because they can be taken back", n, len(texts))
+	t.Logf("%d of %d recorded commands are allowed because they can be taken back, of %d that ask", n, len(texts), asks)
 }
 
 // beyondFiles tells whether an effect is about secrets, the network or hooks.

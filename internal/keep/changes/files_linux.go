@@ -53,7 +53,7 @@ func Links(info fs.FileInfo) uint64 {
 	return uint64(st.Nlink)
 }
 
-// attrsOf returns the extended attributes of an open file that are the user's; nil where there are none.
+// attrsOf returns the extended attributes of an open file that are the user's, and its access lists; nil for none.
 func attrsOf(f *os.File) map[string][]byte {
 	n, err := unix.Flistxattr(int(f.Fd()), nil) // how long the list is; most files have none
 	if err != nil || n == 0 {
@@ -65,7 +65,7 @@ func attrsOf(f *os.File) map[string][]byte {
 	}
 	out := map[string][]byte{}
 	for _, name := range strings.Split(strings.TrimSuffix(string(buf[:n]), "\x00"), "\x00") {
-		if !strings.HasPrefix(name, "user.") {
+		if !strings.HasPrefix(name, "user.") && !strings.HasPrefix(name, "system.posix_acl_") {
 			continue
 		}
 		value := make([]byte, 1<<16)
@@ -79,7 +79,7 @@ func attrsOf(f *os.File) map[string][]byte {
 	return out
 }
 
-// setAttrs gives an open file these attributes of the user and no others.
+// setAttrs gives an open file these attributes and no others of their kinds.
 func setAttrs(f *os.File, want map[string][]byte) error {
 	for name := range attrsOf(f) {
 		if _, ok := want[name]; !ok {

@@ -60,7 +60,7 @@ type State struct {
 	Size   int64             `json:"size,omitempty"`
 	Digest string            `json:"digest,omitempty"` // of a file's contents, SHA-256
 	Target Name              `json:"target,omitempty"` // of a link
-	Attrs  map[string][]byte `json:"attrs,omitempty"`  // extended attributes of the user
+	Attrs  map[string][]byte `json:"attrs,omitempty"`  // extended attributes of the user, and access lists
 	Sparse bool              `json:"sparse,omitempty"`
 	UID    int               `json:"uid"`
 	GID    int               `json:"gid"`

@@ -84,6 +84,9 @@ func (p *Plan) others() error {
 			continue
 		}
 		at := slices.ContainsFunc(p.Changes, other.during)
+		if other.Ended.IsZero() && !other.Asked {
+			p.Unsure = p.Unsure || slices.ContainsFunc(p.Steps, func(s Step) bool { return other.reaches(string(s.Path)) })
+		}
 		for _, d := range other.Differences() {
 			if steps[d.Path] && at {
 				p.against(string(d.Path), "another call changed it at the same time: "+other.ID)
@@ -99,6 +102,14 @@ func (p *Plan) others() error {
 		}
 	}
 	return nil
+}
+
+// reaches tells whether a change may be on a path.
+func (c *Change) reaches(path string) bool {
+	return slices.ContainsFunc(c.Reach, func(r Reach) bool {
+		left := slices.ContainsFunc(r.Except, func(dir string) bool { return paths.Inside(dir, path) })
+		return r.Paths.Has(path) && !left
+	})
 }
 
 // during tells whether another call ran while this one did.
