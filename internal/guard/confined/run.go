@@ -265,10 +265,17 @@ func (r *Run) judge(c confine.Change) confine.Verdict {
 		return r.judgeDeletion(&c)
 	}
 	base := r.base(obstat.FaceWrite)
-	if d, refused := r.Bounds.refusesChange(r.Ask, obstat.FaceWrite, c.Path, &base); refused {
+	d, refused := r.Bounds.refusesChange(r.Ask, obstat.FaceWrite, c.Path, &base)
+	if refused && (d.Verdict == obstat.Deny || !startsRepository(&c)) {
 		return r.refuse(&c, &d, false)
 	}
 	return confine.Commit
+}
+
+// startsRepository tells whether a change is a part of a new repository that names no program: a rule that asks about
+// `**/.git/**` is about one that is there.
+func startsRepository(c *confine.Change) bool {
+	return strings.Contains(c.Path+"/", "/.git/") && newRepository(c)
 }
 
 func (r *Run) drop(c *confine.Change, why string, quiet bool) confine.Verdict {
