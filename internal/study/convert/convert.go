@@ -146,6 +146,8 @@ type conversion struct {
 	limit int
 	lines []line
 	deny  bool // for calls that no rule is about
+	// strict: a line that frees a call goes, and gets no questions beside it.
+	strict bool
 	// beside: the sentences stand beside others, so that an ask about everything has to be said.
 	beside bool
 	made   diff.Made // texts of patterns, over all comparisons

@@ -45,6 +45,11 @@ func (c *conversion) prove() error {
 			return nil
 		}
 	}
+	// Questions that were added have not sufficed: lines that still free something go.
+	c.strict = true
+	if err := c.compare(c.search()); err != nil || c.out.Differences.Looser == 0 || !c.tighten() {
+		return err
+	}
 	return c.compare(c.search())
 }
 
@@ -103,7 +108,7 @@ func (c *conversion) protected(r *diff.Region, at int) (out []line) {
 	careful, ok := c.l.Dialect.(dialect.Careful)
 	built := r.Was == obstat.Ask && !r.WasBy.Pos.IsValid() && r.WasBy.Rule != ""
 	text := c.lines[at].text
-	if !ok || !built || !strings.HasPrefix(text, "tool mcp") && !strings.HasPrefix(text, "run ") {
+	if !ok || !built || c.strict || !strings.HasPrefix(text, "tool mcp") && !strings.HasPrefix(text, "run ") {
 		return nil
 	}
 	for _, t := range careful.Asks() {
