@@ -30,7 +30,7 @@ func TestPublished(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := ToNative(l, &Options{Limit: 100})
+		res, err := ToNative(l, &Options{Limit: 300})
 		if err != nil {
 			t.Fatal(err)
 		}
