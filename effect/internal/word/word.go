@@ -51,10 +51,51 @@ func Or(a, b string) string {
 	return b
 }
 
-// OpenLetter turns a letter into `?`: a pattern without regard to case.
-func OpenLetter(r rune) rune {
-	if r|0x20 >= 'a' && r|0x20 <= 'z' {
-		return '?'
+// AnyCase returns a pattern without regard to case: a letter, and a bracket that may have one, is any: `.e[n]v` is
+// `.???`.
+func AnyCase(glob string) string {
+	var b strings.Builder
+	for i := 0; i < len(glob); i++ {
+		c := glob[i]
+		switch end := bracket(glob[i:]); {
+		case isLetter(c):
+			c = '?'
+		case c == '\\' && i+1 < len(glob) && isLetter(glob[i+1]):
+			c = '?'
+			i++
+		case c == '\\' && i+1 < len(glob):
+			b.WriteByte(c)
+			i++
+			c = glob[i]
+		case end > 0:
+			c = '?'
+			i += end
+		}
+		b.WriteByte(c)
 	}
-	return r
+	return b.String()
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// bracket returns where the bracket ends that a pattern begins with; 0 where it begins with none, as `[x` does not.
+func bracket(glob string) int {
+	if glob[0] != '[' {
+		return 0
+	}
+	i := 1
+	if i < len(glob) && (glob[i] == '!' || glob[i] == '^') {
+		i++
+	}
+	for first := i; i < len(glob); i++ {
+		switch class := strings.Index(glob[i:], ":]"); {
+		case glob[i] == ']' && i > first:
+			return i
+		case strings.HasPrefix(glob[i:], "[:") && class > 0:
+			i += class + 1
+		case glob[i] == '\\':
+			i++
+		}
+	}
+	return 0
 }
