@@ -209,7 +209,11 @@ func planOf(s *changes.Store, form url.Values) (*changes.Plan, error) {
 
 // digestOf is of everything that a person sees of a plan: another digest is another plan.
 func digestOf(plan *changes.Plan) string {
-	b, _ := json.Marshal([]any{plan.Steps, plan.Against}) // texts
+	steps := slices.Clone(plan.Steps)
+	for i := range steps {
+		steps[i].Now, steps[i].To = steps[i].Now.Shown(), steps[i].To.Shown()
+	}
+	b, _ := json.Marshal([]any{steps, plan.Against}) // texts
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +146,12 @@ func (m *machine) payload(name, command string) []byte {
 		agent.Copilot:    {"sessionId": "s", "timestamp": 1, "cwd": m.proj, "toolName": "bash", "toolArgs": string(text)},
 		agent.Windsurf:   {"agent_action_name": "pre_run_command", "trajectory_id": "s", "tool_info": map[string]any{"command_line": command, "cwd": m.proj}},
 		agent.Cline:      {"clineVersion": "3", "hookName": "PreToolUse", "taskId": "s", "workspaceRoots": []string{m.proj}, "preToolUse": map[string]any{"toolName": "execute_command", "parameters": in}},
+		agent.Amp:        {"hook_event_name": "tool.call", "tool": "Bash", "input": map[string]any{"cmd": command}, "call": "c", "session": "s", "cwd": m.proj},
+		agent.Pi:         {"hook_event_name": "tool_call", "tool": "bash", "input": in, "call": "c", "session": "s", "cwd": m.proj},
+		agent.OpenClaw:   {"hook_event_name": "before_tool_call", "tool": "exec", "input": in, "call": "c", "session": "s", "cwd": m.proj},
+		agent.Droid:      {"session_id": "s", "transcript_path": "/t", "cwd": m.proj, "permission_mode": "auto-low", "hook_event_name": "PreToolUse", "tool_name": "Execute", "tool_input": in},
+		agent.Kiro:       {"hook_event_name": "preToolUse", "cwd": m.proj, "tool_name": "execute_bash", "tool_input": in},
+		agent.VSCode:     {"timestamp": "2026-01-01T00:00:00Z", "cwd": m.proj, "sessionId": "s", "hookEventName": "PreToolUse", "transcript_path": "/t", "tool_name": "run_in_terminal", "tool_input": in, "tool_use_id": "u"},
 		agent.Generic:    {"tool": "Bash", "input": in, "cwd": m.proj, "session": "s"},
 	}
 	p, ok := all[name]
@@ -224,13 +231,14 @@ func (r result) does(name string) string {
 	}
 	whole := json.Unmarshal(r.stdout, &out) == nil
 	said := map[string]string{agent.ClaudeCode: out.Hook.Decision, agent.Codex: out.Hook.Decision, agent.Qwen: out.Hook.Decision, agent.Gemini: out.Decision, agent.OpenCode: out.Decision, agent.Crush: out.Decision,
+		agent.Droid: out.Hook.Decision, agent.VSCode: out.Hook.Decision, agent.Amp: out.Decision, agent.Pi: out.Decision, agent.OpenClaw: out.Decision,
 		agent.Cursor: out.Permission, agent.Copilot: out.PermissionDecision, agent.Generic: out.Decision}[name]
 	switch {
 	case r.exit < 0:
 		return runs // nobody has answered; nearly all agents then run the call
 	case name == agent.Cline:
 		return map[bool]string{true: runs, false: blocks}[r.exit == 0 && whole && out.Cancel != nil && !*out.Cancel]
-	case name == agent.OpenCode || name == agent.Generic:
+	case slices.Contains([]string{agent.OpenCode, agent.Amp, agent.Pi, agent.OpenClaw, agent.Generic}, name):
 		return map[bool]string{true: runs, false: blocks}[r.exit == 0 && whole && said == "allow"]
 	case name == agent.Copilot && r.exit != 0, name != agent.Codex && r.exit == 2, r.exit == 2 && len(r.stderr) > 0:
 		return blocks

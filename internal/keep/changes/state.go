@@ -68,6 +68,12 @@ type State struct {
 	Stamp  int64             `json:"stamp,omitempty"` // of a file's last change, see stampOf; not compared
 }
 
+// Shown returns a state without the fields that are not compared.
+func (s State) Shown() State {
+	s.Inode, s.Stamp = 0, 0
+	return s
+}
+
 // Equal tells whether nothing differs that is put back.
 func (s *State) Equal(o *State) bool {
 	if s.Kind == None || o.Kind == None {
