@@ -99,7 +99,12 @@ func RecordsQuery(q *ledger.Query) (string, []any) {
 	}
 	text := "SELECT at FROM records WHERE " + strings.Join(conds, " AND ")
 	if q.Limit > 0 {
-		text = "SELECT at FROM (SELECT seq, at FROM records WHERE " + strings.Join(conds, " AND ") + " ORDER BY seq DESC LIMIT ?)"
+		// A page of a span alone is read from the index of times, which ends with it; by seq, all of the span is sorted.
+		order := "seq DESC"
+		if q.Kind == "" && q.Agent+q.Session+q.Tool+q.Verdict+q.Rule == "" && !(q.Since.IsZero() && q.Until.IsZero()) {
+			order = "time DESC, seq DESC"
+		}
+		text = "SELECT at FROM (SELECT seq, at FROM records WHERE " + strings.Join(conds, " AND ") + " ORDER BY " + order + " LIMIT ?)"
 		args = append(args, q.Limit)
 	}
 	return text + " ORDER BY seq", args
