@@ -1356,7 +1356,7 @@ func (fl *floorWalk) spelledElsewhere(c *effect.Command, w *shell.Word, e effect
 		return left
 	}
 	e.Kind, e.Recursive, e.Glob = effect.Read, false, false
-	for at, piece := range floor.Names(fl.a.Source) {
+	for at, piece := range effect.FileNames(fl.a.Source) {
 		if left--; left < 0 {
 			return left
 		}

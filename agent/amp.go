@@ -1,9 +1,6 @@
 package agent
 
-import (
-	_ "embed"
-	"time"
-)
+import _ "embed"
 
 // Amp is the name of the agent, as in `obstat hook amp`.
 const Amp = "amp"
@@ -14,27 +11,19 @@ var ampPlugin string
 // amp is Amp. Its plugin interface was read in `amp plugins show-docs`; it was not run with a model.
 func amp() *Agent {
 	const before, after = "tool.call", "tool.result"
-	return &Agent{
-		Name: Amp, Title: "Amp", Patience: time.Minute,
-		wire: wire{
-			marks: pluginMarks(before, after), decode: pluginDecode(before, after), encode: pluginEncode,
-			printed: pluginPrinted, printedAt: after,
-			others: `read=Read:path fetch=read_web_page:url search=web_search:query task=Task:prompt
-				mcp=mcp__SERVER__TOOL`,
-			modes: []Mode{{Name: AnyMode, Allow: Idle,
-				Says: "A plugin has to answer; Amp's own permissions are documented to come beside it."}},
-			askings: []Asking{{Way: "always", At: AtObstat, Says: "the plugin does not use Amp's own dialog"}},
-		},
-		settings: settings{
-			events: []string{before}, limit: patient, places: ampPlaces,
-			ownFile: "obstat.ts", own: pluginFile(Amp, "Amp", ampPlugin), script: pluginWords, reads: isScript,
-			start: pluginStart, honours: pluginHonours, forge: pluginForge("Bash", "create_file", "path", "content"),
-			version: "0.0.1790142911, by its documents", covers: ampCovers,
-			brief: "no | denied | yes | denied (the plugin rejects)",
-		},
-		traits: traits{programs: "amp", process: "amp", hooks: ".config/amp/settings.json .amp/settings.json",
-			bare: "amp:--settings-file", moves: "AMP_SETTINGS_FILE"},
-	}
+	a := plugged(Amp, "Amp", ampPlugin, before, after)
+	a.printed, a.printedAt = pluginPrinted, after
+	a.others = `read=Read:path fetch=read_web_page:url search=web_search:query task=Task:prompt
+		mcp=mcp__SERVER__TOOL`
+	a.modes = []Mode{{Name: AnyMode, Allow: Idle,
+		Says: "A plugin has to answer; Amp's own permissions are documented to come beside it."}}
+	a.askings = []Asking{{Way: "always", At: AtObstat, Says: "the plugin does not use Amp's own dialog"}}
+	a.ownFile, a.places, a.forge = "obstat.ts", ampPlaces, pluginForge("Bash", "create_file", "path", "content")
+	a.version, a.covers = "0.0.1790142911, by its documents", ampCovers
+	a.brief = "no | denied | yes | denied (the plugin rejects)"
+	a.traits = traits{programs: "amp", process: "amp", hooks: ".config/amp/settings.json .amp/settings.json",
+		bare: "amp:--settings-file", moves: "AMP_SETTINGS_FILE"}
+	return a
 }
 
 var ampPlaces = []place{

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/obstat/obstat/internal/format/textedit"
 	"github.com/obstat/obstat/internal/format/tree"
@@ -20,26 +19,18 @@ var openClawPlugin string
 // openClaw is OpenClaw, by its documents: a plugin that answers before_tool_call.
 func openClaw() *Agent {
 	const before, after = "before_tool_call", "after_tool_call"
-	return &Agent{
-		Name: OpenClaw, Title: "OpenClaw", Patience: time.Minute,
-		wire: wire{
-			marks: pluginMarks(before, after), decode: pluginDecode(before, after), encode: pluginEncode,
-			others: "read=read:path fetch=web_fetch:url search=web_search:query task=sessions_spawn:task",
-			modes: []Mode{{Name: AnyMode, Allow: Idle,
-				Says: "Without a word of the plugin its own tool policy and exec approvals follow."}},
-			askings: []Asking{{Way: "always", At: AtObstat, Says: "an approval in a chat would be anybody's who writes there"}},
-		},
-		settings: settings{
-			events: []string{before}, limit: patient, places: openClawPlaces,
-			ownFile: "index.js", own: pluginFile(OpenClaw, "OpenClaw", openClawPlugin), script: pluginWords,
-			reads: isScript, more: openClawManifest, check: openClawCheck,
-			start: pluginStart, honours: pluginHonours, forge: pluginForge("exec", "write", "path", "content"),
-			version: "2026.9, by its documents", covers: openClawCovers,
-			brief: "no | denied | yes | denied (the plugin blocks)",
-		},
-		traits: traits{programs: "openclaw", process: "openclaw", hooks: ".openclaw/openclaw.json .openclaw/extensions/",
-			moves: "OPENCLAW_CONFIG_PATH OPENCLAW_HOME"},
-	}
+	a := plugged(OpenClaw, "OpenClaw", openClawPlugin, before, after)
+	a.others = "read=read:path fetch=web_fetch:url search=web_search:query task=sessions_spawn:task"
+	a.modes = []Mode{{Name: AnyMode, Allow: Idle,
+		Says: "Without a word of the plugin its own tool policy and exec approvals follow."}}
+	a.askings = []Asking{{Way: "always", At: AtObstat, Says: "an approval in a chat would be anybody's who writes there"}}
+	a.ownFile, a.places, a.forge = "index.js", openClawPlaces, pluginForge("exec", "write", "path", "content")
+	a.more, a.check = openClawManifest, openClawCheck
+	a.version, a.covers = "2026.9, by its documents", openClawCovers
+	a.brief = "no | denied | yes | denied (the plugin blocks)"
+	a.traits = traits{programs: "openclaw", process: "openclaw", hooks: ".openclaw/openclaw.json .openclaw/extensions/",
+		moves: "OPENCLAW_CONFIG_PATH OPENCLAW_HOME"}
+	return a
 }
 
 var openClawPlaces = []place{

@@ -1,9 +1,6 @@
 package agent
 
-import (
-	_ "embed"
-	"time"
-)
+import _ "embed"
 
 // Pi is the name of the agent, as in `obstat hook pi`.
 const Pi = "pi"
@@ -14,26 +11,18 @@ var piPlugin string
 // pi is Pi. It has no permissions of its own, and hooks in JavaScript alone.
 func pi() *Agent {
 	const before, after = "tool_call", "tool_result"
-	return &Agent{
-		Name: Pi, Title: "Pi", Patience: time.Minute,
-		wire: wire{
-			marks: pluginMarks(before, after), decode: pluginDecode(before, after), encode: pluginEncode,
-			changes: before, printed: pluginPrinted, printedAt: after,
-			others: "read=read:path",
-			modes: []Mode{{Name: AnyMode, Allow: Idle,
-				Says: "Pi has no rules and no prompt of its own: obstat's are the only ones."}},
-			askings: []Asking{{Way: "interactive, -p and every mode", At: AtObstat, Says: "Pi asks nobody by itself"}},
-		},
-		settings: settings{
-			events: []string{before}, limit: patient, places: piPlaces,
-			ownFile: "obstat.js", own: pluginFile(Pi, "Pi", piPlugin), script: pluginWords, reads: isScript,
-			start: pluginStart, honours: pluginHonours, forge: pluginForge("bash", "write", "path", "content"),
-			version: "0.74.2", covers: piCovers,
-			brief: "no | denied | yes | denied (the extension blocks)",
-		},
-		traits: traits{programs: "pi pi-coding-agent", process: "pi", sets: "PI_CODING_AGENT",
-			bare: "pi:--no-extensions pi:-ne pi:--extension pi:-e", hooks: ".pi/settings.json .pi/agent/settings.json"},
-	}
+	a := plugged(Pi, "Pi", piPlugin, before, after)
+	a.changes, a.printed, a.printedAt = before, pluginPrinted, after
+	a.others = "read=read:path"
+	a.modes = []Mode{{Name: AnyMode, Allow: Idle,
+		Says: "Pi has no rules and no prompt of its own: obstat's are the only ones."}}
+	a.askings = []Asking{{Way: "interactive, -p and every mode", At: AtObstat, Says: "Pi asks nobody by itself"}}
+	a.ownFile, a.places, a.forge = "obstat.js", piPlaces, pluginForge("bash", "write", "path", "content")
+	a.version, a.covers = "0.74.2", piCovers
+	a.brief = "no | denied | yes | denied (the extension blocks)"
+	a.traits = traits{programs: "pi pi-coding-agent", process: "pi", sets: "PI_CODING_AGENT",
+		bare: "pi:--no-extensions pi:-ne pi:--extension pi:-e", hooks: ".pi/settings.json .pi/agent/settings.json"}
+	return a
 }
 
 var piPlaces = []place{

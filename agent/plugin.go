@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/format/jsonx"
@@ -15,6 +16,18 @@ import (
 
 //go:embed plugin.js
 var pluginText string
+
+// plugged is an agent whose plugin sends these two events; part is its own part of the plugin.
+func plugged(name, title, part, before, after string) *Agent {
+	return &Agent{
+		Name: name, Title: title, Patience: time.Minute,
+		wire: wire{marks: pluginMarks(before, after), decode: pluginDecode(before, after), encode: pluginEncode},
+		settings: settings{
+			events: []string{before}, limit: patient, own: pluginFile(name, title, part), script: pluginWords,
+			reads: isScript, start: pluginStart, honours: pluginHonours,
+		},
+	}
+}
 
 // pluginCommand is the command in plugin.js, in whose place an installation's own is put.
 const pluginCommand = `["obstat", "hook", "NAME"]`

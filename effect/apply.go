@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat/effect/internal/git"
-	"github.com/obstat/obstat/effect/internal/word"
 	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
@@ -260,7 +259,7 @@ func (a *analyzer) place(e *Effect, w *shell.Word, f *frame) {
 	e.Path, e.Real, e.Glob = p.Abs, p.Real, w.Glob
 	e.dots = w.Glob && a.globbing().dots
 	if w.Glob && a.globbing().cases { // `shopt -s nocaseglob; cat .ENV*`
-		e.Path, e.Real = word.AnyCase(e.Path), ""
+		e.Path, e.Real = paths.AnyCase(e.Path), ""
 	}
 	if p.Why != "" {
 		e.Certain, e.lost = false, p.Abs != "" && p.Real == ""

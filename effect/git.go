@@ -294,7 +294,7 @@ func specWord(w *shell.Word, spec git.Pathspec) (v shell.Word, name string) {
 	v = *w
 	v.Text = word.Or(spec.Text, ".")
 	if spec.Fold {
-		v.Text = word.AnyCase(v.Text)
+		v.Text = paths.AnyCase(v.Text)
 	}
 	if spec.Literal {
 		v.Glob = false

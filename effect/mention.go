@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -148,9 +149,9 @@ func (a *analyzer) handed(as *shell.Assign, c *shell.Command, cmd int, f *frame)
 // Pieces returns the parts of a word that may be a file: of `--from-file=a`, `src=a`, `@a`, `f@a`, `x=%a` and
 // `-oa` it is a, of `s,^,a/,` it is a/. Of code also those in quotes or between blanks: `lookup("file", "a")`, `cat a`.
 func Pieces(word string, code bool) []string {
-	seps := "=@,:%!#" + shell.Unknown
+	seps := inWord + shell.Unknown
 	if code {
-		seps += "\"'`()[]{};|&<> \t\n"
+		seps += inCode
 	}
 	out := []string{word}
 	if _, file, ok := strings.Cut(word, "file://"); ok {
@@ -169,6 +170,25 @@ func Pieces(word string, code bool) []string {
 		}
 	}
 	return append(out, strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(seps, r) })...)
+}
+
+// inWord are the characters between the parts of a word that may be files, inCode those that code has besides.
+const inWord, inCode = "=@,:%!#", "\"'`()[]{};|&<> \t\n"
+
+// FileNames yields the parts of a text that may name files, and where they begin: those with a dot or a slash.
+func FileNames(text string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for at := 0; at < len(text); {
+			n := strings.IndexAny(text[at:], inWord+inCode)
+			if n < 0 {
+				n = len(text) - at
+			}
+			if part := text[at : at+n]; strings.ContainsAny(part, "./~") && !yield(at, part) {
+				return
+			}
+			at += n + 1
+		}
+	}
 }
 
 // maxBundle is how far into a word the flags of one letter go that stand before a file.

@@ -236,6 +236,32 @@ func globText(p string, shape bool) string {
 	return string(out)
 }
 
+// AnyCase returns a pattern without regard to case: a letter, and a class that may have one, is any: `.e[n]v` is
+// `.???`.
+func AnyCase(glob string) string {
+	var b strings.Builder
+	for i := 0; i < len(glob); i++ {
+		c := glob[i]
+		switch {
+		case isLetter(c):
+			c = '?'
+		case c == '\\' && i+1 < len(glob):
+			if i++; isLetter(glob[i]) {
+				c = '?'
+				break
+			}
+			b.WriteByte(c)
+			c = glob[i]
+		case c == '[' && classEnd(glob, i) > 0:
+			c, i = '?', classEnd(glob, i)
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
 // classEnd returns where the class that begins at i ends, 0 if it is none.
 func classEnd(p string, i int) int {
 	j := i + 1
@@ -249,6 +275,8 @@ func classEnd(p string, i int) int {
 		switch {
 		case p[j] == ']':
 			return j
+		case p[j] == '\\': // `[\]x]` has two characters
+			j++
 		case p[j] == '[' && j+1 < len(p) && strings.IndexByte(":=.", p[j+1]) >= 0: // `[[:lower:]]`
 			if end := strings.Index(p[j+2:], p[j+1:j+2]+"]"); end >= 0 {
 				j += 2 + end + 1

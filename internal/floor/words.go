@@ -107,25 +107,6 @@ func plainText(text string) string {
 	return strings.Join(strings.FieldsFunc(text, between), " ")
 }
 
-// between are the characters between the names of a text.
-const between = "\"'`()[]{};|&<>=@,:%!# \t\n"
-
-// Names yields the parts of a text that may name files, and where they begin: those with a dot or a slash.
-func Names(text string) iter.Seq2[int, string] {
-	return func(yield func(int, string) bool) {
-		for at := 0; at < len(text); {
-			n := strings.IndexAny(text[at:], between)
-			if n < 0 {
-				n = len(text) - at
-			}
-			if part := text[at : at+n]; strings.ContainsAny(part, "./~") && !yield(at, part) {
-				return
-			}
-			at += n + 1
-		}
-	}
-}
-
 // IsOutput tells whether the name of a flag says that a word, behind it or in it, is written:
 // `pytest --junitxml=report.xml`, `pandoc -o page.html`.
 func IsOutput(args []shell.Word, i int) bool {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/obstat/obstat/effect/internal/word"
 	"github.com/obstat/obstat/effect/kb"
+	"github.com/obstat/obstat/paths"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -114,7 +115,7 @@ func (l *Lister) nameAt(words []shell.Word, i int) (value string, used int) {
 	case l.has("name", t):
 		return next(), 2
 	case l.has("fold", t):
-		return word.AnyCase(next()), 2
+		return paths.AnyCase(next()), 2
 	case l.has("extension", t) && next() != "":
 		return "*." + next(), 2
 	case ok && l.has("name", flag):

@@ -232,11 +232,8 @@ func (s *Server) personOf(id *oidc.IDToken) (*Person, error) {
 // renew gives a person who came by the provider the roles that their groups have now. It tells whether the login still
 // counts: one of another provider, or without a role, does not; one by a link has its own roles.
 func (o *OIDC) renew(p *Person) bool {
-	if !strings.HasPrefix(p.Login, linkLogin) && p.Provider == "" {
-		return false // of a version that kept no groups
-	}
 	if p.Provider == "" {
-		return true
+		return strings.HasPrefix(p.Login, linkLogin) // else of a version that kept no groups
 	}
 	p.Roles = nil
 	if o == nil || o.Issuer != p.Provider {

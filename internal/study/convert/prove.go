@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -119,8 +118,8 @@ func (c *conversion) protected(r *diff.Region, at int) (out []line) {
 	return out
 }
 
-// forTool says a rule more narrowly, where its effect allows more: without secrets, or by the name of its tool, as `connect go.dev` is also about
-// `curl`, and `tool WebFetch where input.url like "https://go.dev/*"` is not.
+// forTool says a rule more narrowly, where its effect allows more: without secrets, or by the name of its tool, as
+// `connect go.dev` is also about `curl`, and `tool WebFetch where input.url like "https://go.dev/*"` is not.
 func forTool(ln *line) (line, bool) {
 	verb, target, _ := strings.Cut(ln.text, " ")
 	narrow, of := *ln, verbOf(target)
@@ -207,17 +206,15 @@ func (c *conversion) otherQuotes(r *diff.Region) bool {
 	if at < 0 || c.lines[at].from == nil || c.lines[at].from.Pattern.Flavour != pattern.Exact {
 		return false
 	}
-	own, _ := json.Marshal(map[string]string{"command": c.lines[at].from.Pattern.Text})
-	words := func(tool string, input []byte) string {
-		a := effect.Analyze(&effect.Request{Tool: tool, Input: input,
-			Options: effect.Options{Dir: diff.Dir, Roots: []string{diff.Dir}}})
+	words := func(input []byte) string {
+		a := analyzed(r.Call.Tool, input)
 		if len(a.Commands) == 0 || !a.Commands[0].Known || a.Commands[0].Dir != diff.Dir {
 			return ""
 		}
 		return a.Commands[0].Text
 	}
-	text := words(r.Call.Tool, r.Call.Input)
-	return text != "" && text == words(r.Call.Tool, own) && text == explain.TextOf(r.Call)
+	text, own := words(r.Call.Input), commandInput(c.lines[at].from.Pattern.Text)
+	return text != "" && text == words(own) && text == explain.TextOf(r.Call)
 }
 
 // tooLoose tells whether a line allows calls that the original denies, or asks about by a rule of the

@@ -213,18 +213,25 @@ func commandOf(text string, exact bool) string {
 	return text
 }
 
+// commandInput is the input of a shell's call.
+func commandInput(text string) []byte {
+	input, _ := json.Marshal(map[string]string{"command": text}) // a text can always be written
+	return input
+}
+
+// analyzed is the analysis of a call that is made in the directory of made-up calls.
+func analyzed(tool string, input []byte) *effect.Analysis {
+	return effect.Analyze(&effect.Request{Tool: tool, Input: input,
+		Options: effect.Options{Dir: diff.Dir, Roots: []string{diff.Dir}}})
+}
+
 // asShown writes a command as rules see it, with quotes only where a word needs them: `pkill -f "node"` is `pkill -f
 // node`. A text that is not one command stays as it is.
 func asShown(text string) string {
 	if !strings.Contains(text, `"`) {
 		return text
 	}
-	input, err := json.Marshal(map[string]string{"command": text})
-	if err != nil {
-		return text
-	}
-	a := effect.Analyze(&effect.Request{Tool: "Bash", Input: input,
-		Options: effect.Options{Dir: diff.Dir, Roots: []string{diff.Dir}}})
+	a := analyzed("Bash", commandInput(text))
 	if len(a.Commands) != 1 || a.Commands[0].Text == "" || !a.Commands[0].Known {
 		return text
 	}
