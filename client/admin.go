@@ -24,6 +24,9 @@ type TokenRequest struct {
 	Workspace string `json:"workspace,omitempty"`
 	Dialect   string `json:"dialect,omitempty"`
 	User      string `json:"user,omitempty"` // that the agent works for
+	// Vouches makes the token of a machine one whose word on users' roles counts: a gateway that has
+	// logged its users in, such as an AuthZEN enforcement point.
+	Vouches bool `json:"vouches,omitempty"`
 	// Days is how long the token holds; zero is 90.
 	Days int `json:"days,omitempty"`
 }
@@ -38,6 +41,7 @@ type Token struct {
 	Workspace string    `json:"workspace,omitempty"`
 	Dialect   string    `json:"dialect,omitempty"`
 	User      string    `json:"user,omitempty"`
+	Vouches   bool      `json:"vouches,omitempty"` // its word on users' roles counts
 	By        string    `json:"by"`
 	Created   time.Time `json:"created"`
 	Expires   time.Time `json:"expires"`

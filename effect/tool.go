@@ -257,6 +257,8 @@ func (a *analyzer) pathTool(tool *Tool, in *input) {
 	}
 	if tool.Write || tool.Canonical == "read" {
 		a.gap(BadInput, "no path", shell.Span{}, -1)
+		// Another program's tool of the same name may have its path elsewhere: `read {"id": ".env"}`.
+		a.otherObject(tool, &object{keys: in.keys, values: in.values, dir: a.opts.Dir})
 		return
 	}
 	a.path(tool, Read, ".")

@@ -54,3 +54,25 @@ func TestServerShapes(t *testing.T) {
 		}
 	}
 }
+
+// TestFileToolWithoutPath: a tool that has the name of one that reads or writes files, and its path in another field,
+// is looked at as a server's tool is.
+func TestFileToolWithoutPath(t *testing.T) {
+	d, err := all.Find("native")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := dialect.Load(d, &dialect.Input{Files: []dialect.File{{Name: "policy.json", Data: []byte(shapeRules["native"])}}, Home: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for input, want := range map[string]bool{`{"id": ".env"}`: false, `{"doc": {"path": ".env"}}`: false,
+		`{"source": "` + dir + `/.env"}`: false, `{"type": "record", "id": "record-1"}`: true} {
+		for _, tool := range []string{"read", "Read", "write", "delete"} {
+			call := &obstat.Call{Tool: tool, Input: []byte(input), Dir: dir, Roots: []string{dir}}
+			if got := l.Policy.Decide(call, formsWorld); want != (got.Verdict == obstat.Allow) {
+				t.Errorf("%s %s: %v: %s", tool, input, got.Verdict, got.Reason())
+			}
+		}
+	}
+}

@@ -522,6 +522,7 @@ type tokenOptions struct {
 	Workspace string   `flag:"workspace"`
 	Dialect   string   `flag:"policy-dialect"`
 	User      string   `flag:"user"`
+	Vouch     bool     `flag:"vouch"`
 	Days      int      `flag:"days"`
 	Base      string   `flag:"url"`
 }
@@ -536,7 +537,8 @@ func newToken(f *Factory) *cobra.Command {
 }
 
 func (o *tokenOptions) create(ctx context.Context, _ []string) error {
-	t := client.TokenRequest{Agent: o.Agent, Workspace: o.Workspace, Dialect: o.Dialect, User: o.User, Days: o.Days}
+	t := client.TokenRequest{Agent: o.Agent, Workspace: o.Workspace, Dialect: o.Dialect, User: o.User, Vouches: o.Vouch,
+		Days: o.Days}
 	switch {
 	case t.Agent != "" && o.As+o.Machine == "":
 		t.Kind, t.Name = "agent", t.Agent

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -197,13 +198,17 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// TestNobody: with --wait the hook waits for an answer, and says that none came.
+// noAnswer are the words for a call that nobody has answered.
+var noAnswer = regexp.MustCompile("nobody answered within [0-5]s; no human refused it")
+
+// TestNobody: with --wait the hook waits for an answer, and says that none came. The time that it took to get so far is
+// taken off, so that a busy machine may say 4s.
 func TestNobody(t *testing.T) {
 	each(t, func(t *testing.T, program []string) {
 		m := newMachine(t)
 		m.asking()
 		r := m.call(append(append([]string{}, program...), "--wait", "5s"), agent.Codex, m.payload(agent.Codex, "make test"))
-		if r.does(agent.Codex) != blocks || !bytes.Contains(r.stderr, []byte("nobody answered within 5s; no human refused it")) {
+		if r.does(agent.Codex) != blocks || !noAnswer.Match(r.stderr) {
 			t.Error(r)
 		}
 	})

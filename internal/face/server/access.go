@@ -33,6 +33,7 @@ type access struct {
 	User      string    `json:"user,omitempty"`
 	Workspace string    `json:"workspace,omitempty"`
 	Dialect   string    `json:"dialect,omitempty"`
+	Vouches   bool      `json:"vouches,omitempty"` // for users' roles
 	Expires   time.Time `json:"expires,omitzero"`
 	Login     string    `json:"login,omitempty"`   // identity that a person has logged in with
 	Address   string    `json:"address,omitempty"` // that the person came from
@@ -51,7 +52,7 @@ func (a *access) record(verdict, by, reason string) *ledger.Record {
 // tokenAccess describes a token.
 func tokenAccess(t *client.Token) *access {
 	return &access{ID: t.ID, Kind: t.Kind, Name: t.Name, Roles: t.Roles, Agent: t.Agent, User: t.User,
-		Workspace: t.Workspace, Dialect: t.Dialect, Expires: t.Expires}
+		Workspace: t.Workspace, Dialect: t.Dialect, Vouches: t.Vouches, Expires: t.Expires}
 }
 
 // tokenMade writes down that a token is made. It comes before the token: one that could not be

@@ -292,6 +292,8 @@ func (a *auth) newToken(ctx context.Context, t client.TokenRequest, by string) (
 		return client.Token{}, bad("roles are people's")
 	case t.Kind == "person" && t.Agent+t.Workspace+t.Dialect+t.User != "":
 		return client.Token{}, bad("agent, workspace, dialect and user are for an agent's token")
+	case t.Vouches && (t.Kind != "agent" || t.Agent != client.AnyAgent):
+		return client.Token{}, bad(`only a machine, an agent's token for "*", vouches for users`)
 	}
 	switch {
 	case t.Days == 0:
@@ -307,7 +309,7 @@ func (a *auth) newToken(ctx context.Context, t client.TokenRequest, by string) (
 	}
 	now := time.Now().UTC()
 	out := client.Token{ID: "tok_" + rand.Text()[:12], Kind: t.Kind, Name: t.Name, Roles: t.Roles, Agent: t.Agent,
-		Workspace: t.Workspace, Dialect: t.Dialect, User: t.User,
+		Workspace: t.Workspace, Dialect: t.Dialect, User: t.User, Vouches: t.Vouches,
 		By: by, Created: now, Expires: now.AddDate(0, 0, t.Days)}
 	secret := prefix + rand.Text()
 	if err := a.tokenMade(ctx, &out); err != nil {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/obstat/obstat"
@@ -236,8 +237,8 @@ func (e *evaluation) call() (*obstat.Call, error) {
 	tool := e.Action.Name
 	if e.Resource.Type == "tool" { // as the MCP profile maps calls
 		tool = *e.Resource.ID
-	} else if _, has := input["path"]; !has && *e.Resource.ID != "" {
-		input["path"] = *e.Resource.ID
+	} else {
+		e.Resource.name(input)
 	}
 	text := func(name string) string {
 		s, _ := e.Context[name].(string)
@@ -249,7 +250,7 @@ func (e *evaluation) call() (*obstat.Call, error) {
 	if e.Subject.Type == "agent" {
 		call.Agent = *e.Subject.ID
 	} else {
-		call.User = *e.Subject.ID
+		call.User, call.Roles = *e.Subject.ID, e.Subject.roles()
 	}
 	if err == nil {
 		err = boundCall(call, "evaluation", -1)
@@ -258,6 +259,67 @@ func (e *evaluation) call() (*obstat.Call, error) {
 		err = bad(tooLong.Error()) // AuthZEN has other names for the fields: a position would mislead
 	}
 	return call, err
+}
+
+// fileTypes are the types of resources whose IDs are paths.
+var fileTypes = []string{"file", "path", "directory", "folder", "document", "command"}
+
+// name puts a resource into a tool's input, beside fields that are there: its ID as `path`, or its `type` and `id`
+// where it is no file and has the name of none: `{"type": "record", "id": "record-1"}`.
+func (e *entity) name(input map[string]any) {
+	fields := map[string]string{"type": e.Type, "id": *e.ID}
+	if slices.Contains(fileTypes, strings.ToLower(e.Type)) || strings.ContainsAny(*e.ID, `/\.~$*?`) {
+		fields = map[string]string{"path": *e.ID}
+	}
+	for key, text := range fields {
+		if _, has := input[key]; !has && *e.ID != "" {
+			input[key] = text
+		}
+	}
+}
+
+// roles returns the roles that the properties of a subject name: `"role": "admin"` or `"roles": ["dev", "lead"]`. They
+// count only where the caller vouches for them.
+func (e *entity) roles() (out []string) {
+	for _, name := range []string{"role", "roles"} {
+		list, several := e.Properties[name].([]any)
+		if !several {
+			list = []any{e.Properties[name]}
+		}
+		for _, one := range list {
+			if role, ok := one.(string); ok {
+				out = append(out, role)
+			}
+		}
+	}
+	return out
+}
+
+// identify completes the user of a call that a vouching caller has named: without roles of its own the user has those
+// of the tokens that were made for it. A person asks for nobody else: the answer would be about the wrong one.
+func (s *Server) identify(ctx context.Context, c *caller, call *obstat.Call) error {
+	if p := c.person; p != nil && call.User != "" && call.User != p.Name {
+		return fmt.Errorf("%w: the token is of %q, and the subject is %q; a machine's token that vouches may ask for others",
+			errForbidden, p.Name, call.User)
+	}
+	if c.agent == nil || !c.agent.token.Vouches || call.User == "" || len(call.Roles) > 0 {
+		return nil
+	}
+	people, err := s.people(ctx)
+	call.Roles = people[call.User]
+	return err
+}
+
+// people returns the roles of each person that has a token.
+func (s *Server) people(ctx context.Context) (map[string][]string, error) {
+	tokens, _, err := s.auth.tokens(ctx)
+	out := map[string][]string{}
+	for i := range tokens {
+		if t := &tokens[i]; t.Kind == "person" && time.Now().Before(t.Expires) {
+			out[t.Name] = append(out[t.Name], t.Roles...)
+		}
+	}
+	return out, err
 }
 
 // failedEvaluation is the answer to an evaluation that is in error: it denies.
@@ -269,7 +331,11 @@ func failedEvaluation(err error) evaluated {
 // evaluate puts an evaluation to the gate. An error of one evaluation denies it.
 func (s *Server) evaluate(ctx context.Context, c *caller, call *obstat.Call, e *evaluation) evaluated {
 	user := call.User
-	d, err := s.evaluated(ctx, c, call, e)
+	err := s.identify(ctx, c, call)
+	var d *client.Decision
+	if err == nil {
+		d, err = s.evaluated(ctx, c, call, e)
+	}
 	if err != nil {
 		return failedEvaluation(err)
 	}

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"encoding/json"
+	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -10,10 +12,12 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/keep/tally"
+	"github.com/obstat/obstat/pattern"
 )
 
-// AuthZEN's searches, over the sets that a server knows: the tools that rules name and calls used, and the agents
-// that were seen. Of other subjects and resources, such as all commands there are, none are found.
+// AuthZEN's searches, over the sets that a server knows: the tools that rules name and calls used, the agents that
+// were seen, the people that have tokens, and the resources that conditions on an `id` name. Of other subjects and
+// resources, such as all commands there are, none are found.
 
 // found are the results of a search.
 type found struct {
@@ -52,7 +56,7 @@ func (s *Server) serveSearch(w http.ResponseWriter, r *http.Request, c *caller, 
 	out := found{Results: []map[string]string{}}
 	for _, name := range names[:min(len(names), maxCandidates)] {
 		one, result := in.with(what, name)
-		if s.letsThrough(c, one) {
+		if s.letsThrough(r.Context(), c, one) {
 			out.Results = append(out.Results, result)
 		}
 	}
@@ -84,6 +88,14 @@ func (s *Server) candidates(ctx context.Context, what string, e *evaluation) ([]
 		for _, a := range seen {
 			names[a.Agent] = true
 		}
+	case what == "subject" && e.Subject.Type == "user":
+		people, err := s.people(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for name := range people {
+			names[name] = true
+		}
 	case what == "action" || what == "resource" && e.Resource.Type == "tool":
 		err := s.store.Counts(ctx, time.Now().AddDate(0, 0, -30), func(r tally.Row) {
 			if r.Dim == tally.Tool {
@@ -93,18 +105,49 @@ func (s *Server) candidates(ctx context.Context, what string, e *evaluation) ([]
 		if err != nil {
 			return nil, err
 		}
+		for rule := range s.rulesInForce() {
+			if tool := rule.Tool.Text; tool != "" && !strings.ContainsAny(tool, "*?|(") {
+				names[tool] = true
+			}
+		}
+	case what == "resource":
+		for rule := range s.rulesInForce() {
+			resourcesOf(rule, names)
+		}
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// rulesInForce yields the rules of the policy that is in force where nothing is known of a call.
+func (s *Server) rulesInForce() iter.Seq[*obstat.Rule] {
+	return func(yield func(*obstat.Rule) bool) {
 		f, _ := s.shelf.InForce(&obstat.Call{})
-		if f != nil && f.Main() != nil {
-			for _, rules := range f.Main().Program.Rules {
-				for i := range rules {
-					if tool := rules[i].Tool.Text; tool != "" && !strings.ContainsAny(tool, "*?|(") {
-						names[tool] = true
-					}
+		if f == nil || f.Main() == nil {
+			return
+		}
+		for _, rules := range f.Main().Program.Rules {
+			for i := range rules {
+				if !yield(&rules[i]) {
+					return
 				}
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// resourcesOf adds the resources that a rule names: those of `tool read where input.id in [record-1, record-2]`.
+func resourcesOf(rule *obstat.Rule, names map[string]bool) {
+	for _, cond := range rule.If {
+		if cond.Field != "input.id" {
+			continue
+		}
+		for _, text := range cond.Any {
+			name := text.Text
+			if text.Flavour == pattern.JSON && json.Unmarshal([]byte(name), &name) == nil {
+				names[name] = true
+			}
+		}
+	}
 }
 
 // with returns the evaluation of one candidate, and how a result names it.
@@ -129,9 +172,9 @@ func (e *evaluation) with(what, name string) (*evaluation, map[string]string) {
 }
 
 // letsThrough tells whether the policy lets an evaluation through; nothing is recorded or asked.
-func (s *Server) letsThrough(c *caller, e *evaluation) bool {
+func (s *Server) letsThrough(ctx context.Context, c *caller, e *evaluation) bool {
 	call, err := e.call()
-	if err != nil || c.admit(call, s.shelf) != nil {
+	if err != nil || s.identify(ctx, c, call) != nil || c.admit(call, s.shelf) != nil {
 		return false
 	}
 	view, _, err := s.service.Try(call, s.opts.World)

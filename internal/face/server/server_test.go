@@ -54,7 +54,12 @@ func open(t *testing.T, change func(*server.Options)) *site {
 	must(t, err)
 	t.Cleanup(s.srv.Close)
 	s.http.Config.Handler = s.srv.Handler()
-	s.http.Start()
+	if opts.TLS {
+		s.http.StartTLS()
+		s.wire.TLSClientConfig = s.http.Client().Transport.(*http.Transport).TLSClientConfig
+	} else {
+		s.http.Start()
+	}
 	t.Cleanup(s.http.Close)
 	s.agent = s.token(client.TokenRequest{Kind: "agent", Name: "coder"})
 	s.ann = s.token(client.TokenRequest{Kind: "person", Name: "ann", Roles: []string{"dev"}})

@@ -293,9 +293,12 @@ func (c *caller) admit(call *obstat.Call, policies gate.Source) error {
 	}
 	call.Agent, call.User = cmp.Or(t.Agent, call.Agent), cmp.Or(t.User, call.User)
 	trust := obstat.SetByMachine // it decides by itself, and knows its branch and its sessions
-	if !c.agent.machine() {
+	switch {
+	case !c.agent.machine():
 		trust = obstat.SetByAgent
 		call.Subjects, call.Project = nil, ""
+	case t.Vouches:
+		trust = obstat.SetByServer // it has logged its users in
 	}
 	for at := range obstat.Circumstances() {
 		if at.Setter > trust && at.Of == "" {
