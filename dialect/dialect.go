@@ -129,6 +129,8 @@ type Attendant interface {
 // targets of those offers that are about its verb, the rule's new text, and these offers: `delete anything` and
 // `delete ./build` give `delete anything except ./build`. It returns no offers where the rule cannot be changed so.
 type Narrower interface {
+	// Targets returns an offer for each thing that a call does, just about that.
+	Targets(call *obstat.Call, world obstat.World) []obstat.Offer
 	Narrow(f *File, r *obstat.Rule, offers []obstat.Offer) (data []byte, text string, used []obstat.Offer)
 }
 

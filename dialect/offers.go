@@ -103,31 +103,64 @@ type Generalizer interface {
 	RuleFor(l *Loaded, effect, target, anchor string) (offer obstat.Offer, ok bool)
 }
 
-// Narrowed rewrites the rule that decided so that it leaves out the targets of this call, where the dialect can
-// do that. It returns the rule's new text, the offers that allow those targets, and a function for the policy with the
-// new rule and some of these offers; "" where there is none.
-func (l *Loaded) Narrowed(call *obstat.Call, world obstat.World, d *obstat.Decision) (
-	text string, offers []obstat.Offer, with func(...obstat.Offer) (*obstat.Policy, error),
-) {
-	n, ok := l.Dialect.(Narrower)
-	o, proposes := l.Dialect.(Offerer)
-	if !ok || !proposes || d.Rule == nil || len(call.Input) > maxOffered {
-		return "", nil, nil
-	}
-	name := d.Rule.Pos.File
-	at := slices.IndexFunc(l.Input.Files, func(f File) bool { return f.Name == name })
-	if at < 0 {
-		return "", nil, nil
-	}
-	data, text, offers := n.Narrow(&l.Input.Files[at], d.Rule, o.Offers(l, call, world, d))
+// maxNarrowed is how many rules are rewritten for one call.
+const maxNarrowed = 4
+
+// A Narrowing is a policy whose rules leave the targets of one call out.
+type Narrowing struct {
+	Rules  []*obstat.Rule // as they are
+	Texts  []string       // as they would be
+	Offers []obstat.Offer // sentences that allow those targets
+	now    *Loaded
+}
+
+// With returns the policy with the rules narrowed and some of the offers added.
+func (n *Narrowing) With(offers ...obstat.Offer) (*obstat.Policy, error) {
 	if len(offers) == 0 {
-		return "", nil, nil
+		return n.now.Policy, nil
 	}
-	return text, offers, func(some ...obstat.Offer) (*obstat.Policy, error) {
-		with, err := l.written(name, data, some)
-		if err != nil {
-			return nil, err
+	return n.now.Written(n.Rules[0].Pos.File, offers...)
+}
+
+// Narrowed rewrites the rule that decided so that it leaves out the targets of this call, and the one that decides
+// then, until the call gets a freer verdict; nil where the dialect cannot do that.
+func (l *Loaded) Narrowed(call *obstat.Call, world obstat.World, d *obstat.Decision) *Narrowing {
+	n, ok := l.Dialect.(Narrower)
+	if !ok || len(call.Input) > maxOffered {
+		return nil
+	}
+	out, targets, at := &Narrowing{now: l}, n.Targets(call, world), *d
+	for range maxNarrowed {
+		if at.Rule == nil || !out.narrow(n, at.Rule, targets) {
+			break
 		}
-		return with.Policy, nil
+		if at = out.now.Policy.Decide(call, world); at.Verdict > d.Verdict {
+			break
+		}
 	}
+	if len(out.Rules) == 0 {
+		return nil
+	}
+	return out
+}
+
+// narrow rewrites one more rule.
+func (n *Narrowing) narrow(by Narrower, r *obstat.Rule, targets []obstat.Offer) bool {
+	files := n.now.Input.Files
+	at := slices.IndexFunc(files, func(f File) bool { return f.Name == r.Pos.File })
+	again := func(o *obstat.Rule) bool { return o.Pos.File == r.Pos.File && o.Pos.Line == r.Pos.Line }
+	if at < 0 || slices.ContainsFunc(n.Rules, again) {
+		return false
+	}
+	data, text, used := by.Narrow(&files[at], r, targets)
+	if len(used) == 0 {
+		return false
+	}
+	now, err := n.now.written(r.Pos.File, data, nil)
+	if err != nil {
+		return false
+	}
+	n.Rules, n.Texts, n.now = append(n.Rules, r), append(n.Texts, text), now
+	n.Offers = append(n.Offers, used...)
+	return true
 }

@@ -229,6 +229,8 @@ func TestNarrow(t *testing.T) {
 		{"  - write workspace\n", 1, "write workspace", []string{"run make", "write ./a"}, "write workspace except ./a", 1},
 		{"  - write workspace\n", 1, "write workspace", []string{"write ./a", "write ./a/b"}, "write workspace except ./a/b", 1},
 		{"  - run git\n", 1, "run git", []string{"run git log", "run git log -p"}, "run git except git log -p", 1},
+		{"  - write outside workspace\n", 1, "write outside workspace", []string{"write ./a", "delete /x"}, "write outside workspace except /x", 1},
+		{"  - read secrets\n", 1, "read secrets", []string{"read ./.env", "write ./a"}, "read secrets except ./.env", 1},
 		{"  - write workspace\n", 2, "write workspace", []string{"write ./a"}, "", 0},
 		{"  - write workspace\n", 3, "write workspace", []string{"write ./a"}, "", 0},
 		{"  - write workspace\n", 0, "write workspace", []string{"write ./a"}, "", 0},
@@ -255,6 +257,7 @@ func TestNarrow(t *testing.T) {
 func TestParts(t *testing.T) {
 	for rule, ok := range map[string]bool{
 		"read home except ~/x": true, "read home except /x": false, "read temp except /tmp/x": true, "read temp except /x": false,
+		"read secrets except .env.test": true, "read secrets except ~/.ssh/id_rsa.pub": true, "read secrets except secrets": false,
 		"read src/** except secrets": true, "read workspace except src": true, "read anywhere except home": true,
 		"run git except git log": true, "run exactly git except git log": false, "read src except workspace": false,
 		"connect *.example.com except a.example.com": true, "connect a.example.com except *.example.com": false,
@@ -263,7 +266,14 @@ func TestParts(t *testing.T) {
 			t.Errorf("%s: %v", rule, es)
 		}
 	}
-	l := load(t, rules("read src/** except secrets"))
+	l := load(t, "version: 1\nallow: [read anything]\ndeny: [read secrets except ./.env]\n")
+	for command, want := range map[string]obstat.Verdict{"cat .env": obstat.Allow, "cat src/../.env": obstat.Allow, "cat .env.local": obstat.Deny,
+		"cat src/.env": obstat.Deny, "cat .env*": obstat.Deny, "cat ~/.ssh/id_rsa": obstat.Deny} {
+		if d := l.Policy.Decide(call(command), world); d.Verdict != want {
+			t.Errorf("%s: %s", command, d.Reason())
+		}
+	}
+	l = load(t, rules("read src/** except secrets"))
 	for command, want := range map[string]obstat.Verdict{"cat src/a": obstat.Allow, "cat src/.env": obstat.Ask, "cat src/id_rsa": obstat.Ask} {
 		if d := l.Policy.Decide(call(command), world); d.Verdict != want {
 			t.Errorf("%s: %s", command, d.Reason())

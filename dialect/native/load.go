@@ -344,9 +344,11 @@ func (l *loader) resolve(s *sentence) (targets, except []target, bad []mistake) 
 func narrower(targets []target, e *target) *mistake {
 	for i := range targets {
 		t := &targets[i]
-		some := t.kind == path && byTable(e.place) // `read src/** except secrets` leaves most of src
-		switch all := e.kind == everything || e.contains(t) && !some; {
-		case !all && t.contains(e):
+		// `read src/** except secrets` leaves most of src, `read secrets except .env.test` the other secrets.
+		some := t.kind == path && byTable(e.place)
+		named := byTable(t.place) && e.kind == path
+		switch all := e.kind == everything || e.contains(t) && !some && !named; {
+		case !all && (named || t.contains(e)):
 			return nil
 		case all:
 			return &mistake{e.at, fmt.Sprintf("except %s leaves nothing of %s", e.text, t.text),

@@ -25,10 +25,18 @@ func (Dialect) Offers(
 	if d.Safety || len(call.Subjects) > 0 || len(d.Faults) > 0 {
 		return nil
 	}
-	a := effect.Analyze(&effect.Request{Tool: call.Tool, Input: call.Input,
-		Options: effect.Options{Dir: call.Dir, Roots: call.Workspace(), FS: world}})
-	o := &offering{call: call, world: world, a: a}
+	o := newOffering(call, world)
 	o.sentences()
+	return o.offers()
+}
+
+func newOffering(call *obstat.Call, world obstat.World) *offering {
+	return &offering{call: call, world: world, a: effect.Analyze(&effect.Request{Tool: call.Tool, Input: call.Input,
+		Options: effect.Options{Dir: call.Dir, Roots: call.Workspace(), FS: world}})}
+}
+
+// offers compiles the sentences that were said.
+func (o *offering) offers() (out []obstat.Offer) {
 	for _, text := range o.out {
 		said := func(have obstat.Offer) bool { return have.Text == text }
 		if r, list, ok := Sentence(text); ok && !slices.ContainsFunc(out, said) {
@@ -238,6 +246,40 @@ func (Dialect) RuleFor(_ *dialect.Loaded, kind, target, anchor string) (obstat.O
 	return obstat.Offer{Rule: r, List: list, Scope: "always", Text: text}, ok
 }
 
+// maxExcept is how many targets of one call a rule may leave out.
+const maxExcept = 20
+
+// Targets says each thing that a call does as a sentence that is about nothing else, secrets included: a rule that
+// leaves out `./.env` still holds for all other secrets. Files that no word names are `workspace`.
+func (Dialect) Targets(call *obstat.Call, world obstat.World) []obstat.Offer {
+	o := newOffering(call, world)
+	for i := range o.a.Effects {
+		o.target(&o.a.Effects[i])
+	}
+	for i := range o.a.Commands {
+		if c := &o.a.Commands[i]; c.Known && c.Program != "" && !strings.ContainsAny(c.Text, "*\n\r") {
+			o.say("run " + QuotedCommand(c.Text))
+		}
+	}
+	o.out = o.out[:min(len(o.out), maxExcept)]
+	return o.offers()
+}
+
+// target says one effect: `delete ./build`, `connect example.com`.
+func (o *offering) target(e *effect.Effect) {
+	switch {
+	case e.Kind == effect.Connect:
+		o.effect(e)
+	case e.Where != "" || e.Glob || e.Kind != effect.Read && e.Kind != effect.Write && e.Kind != effect.Delete:
+	case e.Path == "":
+		o.say(e.Kind.String() + " workspace")
+	default:
+		if at := o.spell(e.Path); at != "" {
+			o.say(e.Kind.String() + " " + at)
+		}
+	}
+}
+
 // Narrow writes `except` with the offers' targets into a sentence that stands on one line.
 func (Dialect) Narrow(f *dialect.File, r *obstat.Rule, offers []obstat.Offer) (
 	data []byte, text string, used []obstat.Offer,
@@ -255,7 +297,8 @@ func (Dialect) Narrow(f *dialect.File, r *obstat.Rule, offers []obstat.Offer) (
 	}
 	for i := range offers {
 		verb, target, _ := strings.Cut(offers[i].Text, " ")
-		if !slices.Contains(s.verbs, verb) || target == "" || widened(offers, offers[i].Text) {
+		about := slices.Contains(s.verbs, verb) || verb == "delete" && slices.Contains(s.verbs, "write")
+		if !about || target == "" || widened(offers, offers[i].Text) || !loads(text+joint+target) {
 			continue
 		}
 		text, joint, used = text+joint+target, ", ", append(used, offers[i])
@@ -266,6 +309,16 @@ func (Dialect) Narrow(f *dialect.File, r *obstat.Rule, offers []obstat.Offer) (
 	}
 	lines[r.Pos.Line-1] = bytes.Replace(line, []byte(was), []byte(text), 1)
 	return bytes.Join(lines, nil), text, used
+}
+
+// loads tells whether a sentence is one, and all that it leaves out a part of its targets.
+func loads(text string) bool {
+	s, bad := parseSentence(text)
+	if len(bad) > 0 {
+		return false
+	}
+	_, _, bad = (&loader{}).resolve(s)
+	return len(bad) == 0
 }
 
 // widened tells whether a sentence is there for more than another of the offers: `read ./a` beside `read ./a/b`.

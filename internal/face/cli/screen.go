@@ -355,6 +355,10 @@ func decidingRows(v *explain.View) (rows []row) {
 	if len(more) > 0 {
 		others = append(others, row{stage: "…", found: strings.Join(more, ", ") + "; --walk shows all", faint: true})
 	}
+	if last := len(v.Walk) - 1; v.Verdict == obstat.Deny && decides == last && len(v.Would) > len(v.Walk) {
+		others = append(others, row{stage: "…", faint: true,
+			found: "a denied part settles it: later parts are not looked at"})
+	}
 	return append(rows, others...)
 }
 

@@ -145,8 +145,12 @@ func Request(l *dialect.Loaded, call *obstat.Call, world obstat.World) *explain.
 		Call: call, World: world, Files: l.Input.Names(),
 		Offers: func(d *obstat.Decision) []obstat.Offer { return l.Offers(call, world, d) },
 		With:   func(o ...obstat.Offer) (*obstat.Policy, error) { return l.Written(l.Into(), o...) }}
-	r.Narrow = func(d *obstat.Decision) (string, []obstat.Offer, func(...obstat.Offer) (*obstat.Policy, error)) {
-		return l.Narrowed(call, world, d)
+	r.Narrow = func(d *obstat.Decision) *explain.Narrowing {
+		n := l.Narrowed(call, world, d)
+		if n == nil {
+			return nil
+		}
+		return &explain.Narrowing{Rules: n.Rules, Texts: n.Texts, Offers: n.Offers, With: n.With}
 	}
 	if d, ok := l.Dialect.(dialect.Describer); ok {
 		r.Matched = d.Matched

@@ -152,39 +152,58 @@ func (x *explainer) removeRules() []Change {
 	return nil
 }
 
-// narrowRule lets the deciding rule leave this call's targets out, `delete anything except ./build`, and allows
+// narrowRule lets the rules that decide leave this call's targets out, `delete anything except ./build`, and allows
 // those besides where that alone does not turn it all the way.
 func (x *explainer) narrowRule() (out []Change) {
 	if x.r.Narrow == nil || x.d.Rule == nil || x.d.Verdict == obstat.Allow || len(x.d.Faults) > 0 || !x.small() {
 		return nil
 	}
-	if !x.writable(x.d.Rule) {
+	n := x.r.Narrow(x.d)
+	if n == nil || !x.allWritable(n.Rules) {
 		return nil
 	}
-	text, offers, with := x.r.Narrow(x.d)
-	if text == "" {
-		return nil
+	c := Change{Kind: ChangeNarrow, Text: strings.Join(n.Texts, "\n")}
+	var words []string
+	for i, r := range n.Rules {
+		c.Rules = append(c.Rules, newRule(r))
+		words = append(words, fmt.Sprintf("%s (%s) to: %s", r, r.Pos, n.Texts[i]))
 	}
-	words := fmt.Sprintf("change %s (%s) to: %s", x.d.Rule, x.d.Rule.Pos, text)
-	for _, some := range [][]obstat.Offer{nil, offers} {
-		pol, err := with(some...)
+	c.Words = "change " + strings.Join(words, ", and ")
+	for _, some := range [][]obstat.Offer{nil, x.needed(n)} {
+		pol, err := n.With(some...)
 		if err != nil || x.frees(pol, x.r.Call.Mode) {
 			return out
 		}
-		var texts []string
 		for i := range some {
-			texts = append(texts, offerText(&some[i]))
+			c.Allow = append(c.Allow, offerText(&some[i]))
 		}
 		if len(some) > 0 {
-			words += ", and allow " + strings.Join(texts, ", ")
+			c.Words += ", and allow " + strings.Join(c.Allow, ", ")
 		}
-		c := Change{Kind: ChangeNarrow, Words: words, Rules: []*Rule{newRule(x.d.Rule)}, Text: text, Allow: texts,
-			Verdict: pol.Decide(x.r.Call, x.r.World).Verdict}
+		c.Verdict = pol.Decide(x.r.Call, x.r.World).Verdict
 		if x.turns(c.Verdict) && (len(out) == 0 || c.Verdict > out[0].Verdict) {
 			out = append(out, c)
 		}
 		if c.Verdict == obstat.Allow {
 			break
+		}
+	}
+	return out
+}
+
+// needed returns those offers of a narrowing without which the call is not allowed.
+func (x *explainer) needed(n *Narrowing) []obstat.Offer {
+	allows := func(offers []obstat.Offer) bool {
+		pol, err := n.With(offers...)
+		return err == nil && pol.Decide(x.r.Call, x.r.World).Verdict == obstat.Allow
+	}
+	out := n.Offers
+	if !allows(out) {
+		return nil
+	}
+	for i := len(out) - 1; i >= 0; i-- {
+		if without := slices.Delete(slices.Clone(out), i, i+1); allows(without) {
+			out = without
 		}
 	}
 	return out
@@ -213,6 +232,10 @@ func (x *explainer) changeLevel() []Change {
 	d := pol.Decide(x.r.Call, x.r.World)
 	return []Change{{Kind: ChangeLevel, Rules: []*Rule{newRule(x.d.Rule)}, Verdict: d.Verdict,
 		Words: fmt.Sprintf("change ask rule %s (%s) to allow", x.d.Rule, x.d.Rule.Pos)}}
+}
+
+func (x *explainer) allWritable(rules []*obstat.Rule) bool {
+	return !slices.ContainsFunc(rules, func(r *obstat.Rule) bool { return !x.writable(r) })
 }
 
 // writable tells whether a rule stands in a file of the user's.

@@ -34,13 +34,21 @@ type Request struct {
 	Offers func(*obstat.Decision) []obstat.Offer
 	// With returns the policy with offers accepted; nil is Policy's own.
 	With func(...obstat.Offer) (*obstat.Policy, error)
-	// Narrow rewrites the deciding rule so that it leaves this call's targets out: the rule's new text, the offers
-	// that allow those, and the policy with the new rule and some of the offers; nil: rules leave nothing out.
-	Narrow func(*obstat.Decision) (string, []obstat.Offer, func(...obstat.Offer) (*obstat.Policy, error))
+	// Narrow rewrites the rules that decide so that they leave this call's targets out; nil: rules leave nothing out.
+	Narrow func(*obstat.Decision) *Narrowing
 	// Also returns other recent calls that offers would allow; nil: not known.
 	Also func([]obstat.Offer) []string
 	// Matched returns the dialect's own words for the deciding rule; nil: it has none.
 	Matched func(*obstat.Decision, *obstat.Trace) string
+}
+
+// A Narrowing is a policy whose rules leave one call's targets out: the rules as they are and their new texts, the
+// offers that allow those targets, and the policy with the new rules and some of the offers.
+type Narrowing struct {
+	Rules  []*obstat.Rule
+	Texts  []string
+	Offers []obstat.Offer
+	With   func(...obstat.Offer) (*obstat.Policy, error)
 }
 
 // A View is a decision with everything that led to it.

@@ -135,7 +135,7 @@ func steps(in []obstat.StepTrace, q *obstat.QuestionTrace) []Step {
 // looked returns the subject of a step: the field that its rule matches, else
 // the call's main field.
 func looked(q *obstat.QuestionTrace, t *obstat.StepTrace) string {
-	if t.Rule != nil && t.Rule.Field != "" {
+	if t.Rule != nil && t.Rule.Field != "" && t.Rule.Field != "place" { // `secrets` is seen in the path, .env
 		for _, s := range q.Question.Subjects {
 			if s.Field == t.Rule.Field {
 				return s.Text
@@ -299,13 +299,17 @@ func (x *explainer) plainWhy() string {
 	step := settling(q)
 	subject := "every call to " + d.Tool
 	if q != nil && q.Question.Tool != d.Tool { // `delete anything` is about deletions, by any tool
-		subject = "everything that a call would " + cmp.Or(verbWords[q.Question.Tool], q.Question.Tool)
+		subject = "all that a call would " + cmp.Or(verbWords[q.Question.Tool], q.Question.Tool)
 	}
-	if !d.Rule.Whole() {
+	switch {
+	case d.Rule.Whole():
+	case q != nil && q.Question.Tool != d.Tool:
+		subject = x.questionWords(q)
+	default:
 		subject = "this call"
 	}
 	if step == nil || len(step.Hits) < 2 {
-		return fmt.Sprintf("the rule is about %s, and no rule before it is", subject)
+		return fmt.Sprintf("the rule is about %s, and none before it is", subject)
 	}
 	return fmt.Sprintf("of the %d rules in %s that match, this one counts: %s", len(step.Hits), step.Stage,
 		x.pick(step.Stage))
@@ -380,7 +384,7 @@ func (x *explainer) mark(text string) Span {
 	if i := strings.Index(text, x.d.Part); i >= 0 {
 		return Span{i, i + len(x.d.Part)}
 	}
-	return Span{}
+	return x.commandSpan(text) // the part is a path, written otherwise there
 }
 
 // commandSpan returns where the command stands that the deciding question is about, as `rm -rf build` is the
