@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/host/opencode"
 	"github.com/obstat/obstat/ledger"
 )
@@ -47,6 +48,7 @@ func bodies() object {
 		other["kind"] = object{"type": "string", "enum": []string{kind}}
 		return object{"type": "object", "properties": other}
 	}
+	vouches := func(yes bool) object { return object{"type": "boolean", "enum": []bool{yes}} }
 	empty := func() object { return orNull(object{"type": "string", "maxLength": 0}) }
 	search := func(what string) object {
 		out := evaluable()
@@ -67,8 +69,12 @@ func bodies() object {
 			{"type": "object", "required": []string{"calls"}, "properties": object{"calls": list(1, maxCalls),
 				"call": object{"enum": []any{nil}, "nullable": true}}}}},
 		"/v1/tokens": object{"oneOf": []object{
-			named("agent", object{"roles": orNull(list(0, 0))}),
-			named("person", object{"agent": empty(), "workspace": empty(), "dialect": empty(), "user": empty()})}},
+			named("agent", object{"roles": orNull(list(0, 0)), "vouches": vouches(false)}),
+			object{"allOf": []object{{"required": []string{"agent", "vouches"}},
+				named("agent", object{"roles": orNull(list(0, 0)), "vouches": vouches(true),
+					"agent": object{"type": "string", "enum": []string{client.AnyAgent}}})}},
+			named("person", object{"agent": empty(), "workspace": empty(), "dialect": empty(), "user": empty(),
+				"vouches": vouches(false)})}},
 		"/access/v1/evaluation": evaluable(),
 		"/access/v1/evaluations": object{"anyOf": []object{evaluable(),
 			{"type": "object", "required": []string{"evaluations"}, "properties": object{"evaluations": list(1, maxCalls)}}}},
