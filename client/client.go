@@ -178,6 +178,12 @@ func (c *Client) Report(ctx context.Context, id string, o Outcome) error {
 	return c.send(ctx, http.MethodPost, "/v1/requests/"+url.PathEscape(id)+"/outcome", o, nil)
 }
 
+// Printed returns a tool's output without its secrets, for the model.
+func (c *Client) Printed(ctx context.Context, p Printed) (*Masked, error) {
+	var out Masked
+	return &out, c.send(ctx, http.MethodPost, "/v1/printed", p, &out)
+}
+
 // Answer answers a request, for a person.
 func (c *Client) Answer(ctx context.Context, id string, a Answer) (*approval.Request, error) {
 	var out approval.Request

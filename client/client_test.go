@@ -107,6 +107,12 @@ func TestRequests(t *testing.T) {
 				return nil, c.Report(ctx, "req_1", client.Outcome{OK: true, Words: "done", Key: "k"})
 			},
 			"POST", "/v1/requests/req_1/outcome", `{"ok": true, "words": "done", "key": "k"}`, nil},
+		{"printed", `{"result": "k=[masked]", "secrets": 1, "note": "n"}`,
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.Printed(ctx, client.Printed{Call: obstat.Call{Tool: "Bash"}, Result: []byte(`"k=x"`), Failed: true})
+			},
+			"POST", "/v1/printed", `{"call": {"tool": "Bash"}, "result": "k=x", "failed": true}`,
+			&client.Masked{Result: []byte(`"k=[masked]"`), Secrets: 1, Note: "n"}},
 		{"answer", `{"id": "req_1", "state": "approved"}`,
 			func(ctx context.Context, c *client.Client) (any, error) {
 				r, err := c.Answer(ctx, "req_1", client.Answer{Allow: true, Scope: approval.Session, For: 60, Offer: 1, More: []int{2}})

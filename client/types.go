@@ -151,6 +151,22 @@ type Outcome struct {
 	Key   string `json:"key,omitempty"` // that it was claimed with
 }
 
+// Printed is the output of a call that has run, on its way to the model.
+type Printed struct {
+	Call   obstat.Call     `json:"call"`
+	Result json.RawMessage `json:"result"`           // a text, or the tool's object
+	Failed bool            `json:"failed,omitempty"` // the output is an error's
+}
+
+// Masked is an output without its secrets.
+type Masked struct {
+	// Result has the shape of the output, with `[masked]` in each secret's place; empty where there was none, and the
+	// output is to be left as it is.
+	Result  json.RawMessage `json:"result,omitempty"`
+	Secrets int             `json:"secrets"`
+	Note    string          `json:"note,omitempty"` // a sentence about them, for the model
+}
+
 // Requests is a list of requests, and the cursor after which newer changes come.
 type Requests struct {
 	Requests []*approval.Request `json:"requests"`

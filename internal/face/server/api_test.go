@@ -44,6 +44,7 @@ func TestOpenAPI(t *testing.T) {
 		{s.agent, "POST", "/v1/decisions", `{"calls":[{"tool":"bash","input":{"command":"git status"}},{"tool":"bash","input":{"command":"make it"}}]}`},
 		{s.agent, "POST", "/v1/explain", aCall},
 		{s.agent, "POST", "/v1/try", `{"policy":{"dialect":"adkfluent","files":[{"text":"{\"mode\":\"plan\"}"}]},"call":{"tool":"bash","dir":"/src"}}`},
+		{s.agent, "POST", "/v1/printed", `{"call":{"tool":"bash","dir":"/src"},"result":{"stdout":"plain"}}`},
 		{s.ann, "GET", "/v1/requests?state=pending", ""},
 		{s.ann, "GET", "/v1/requests/" + id, ""},
 		{s.ann, "POST", "/v1/requests/" + id + "/answer", `{"allow":true,"scope":"session","for":60}`},

@@ -152,8 +152,9 @@ func FuzzDoors(f *testing.F) {
 	for _, body := range []string{aCall, `{"call":{"tool":"bash","input":{"command":"\ud800"}}}`, `{"calls":[{}]}`, "{}", "[]", "\xff",
 		`{"subject":{"type":"user","id":"u"},"action":{"name":"bash"},"resource":{"type":"command","id":""}}`,
 		`{"lines":["{}"]}`, `{"reply":"once"}`, `{"ids":["a"],"answer":{"allow":true}}`, `{"tools":["a"]}`,
-		`{"policy":{"dialect":"agentscope","files":[{"text":"{}"}]},"call":{"tool":"t"},"said":{"check":{"behavior":"ask"}}}`} {
-		for route := range uint8(17) {
+		`{"policy":{"dialect":"agentscope","files":[{"text":"{}"}]},"call":{"tool":"t"},"said":{"check":{"behavior":"ask"}}}`,
+		`{"call":{"tool":"t"},"result":[{"a":"\ud800"}]}`} {
+		for route := range uint8(18) {
 			f.Add(route, body)
 		}
 	}
@@ -162,7 +163,7 @@ func FuzzDoors(f *testing.F) {
 		doors := []string{"/v1/decisions", "/v1/explain", "/v1/requests/x/answer", "/v1/requests/answer", "/v1/requests/x/claim",
 			"/v1/requests/x/outcome", "/v1/agents/proofs", "/v1/tools", "/v1/records", "/v1/policies", "/v1/policies/validate",
 			"/v1/policies/1/activate", "/v1/tokens", "/access/v1/evaluation", "/access/v1/evaluations", "/permission/x/reply",
-			"/v1/try"}
+			"/v1/try", "/v1/printed"}
 		for _, token := range []string{s.agent, s.admin} {
 			req := httptest.NewRequest("POST", s.http.URL+doors[int(n)%len(doors)], strings.NewReader(body))
 			req.Header.Set("Authorization", "Bearer "+token)

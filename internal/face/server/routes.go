@@ -118,6 +118,8 @@ func routes() []route {
 		op("POST", "/v1/requests/answer", "Answer similar requests together", people, nil, answerGroup),
 		op("POST", "/v1/requests/{id}/claim", "Take an approval to run its call, once", agents, nil, claimRequest),
 		op("POST", "/v1/requests/{id}/outcome", "Report how a claimed call went", agents, nil, reportOutcome),
+		op("POST", "/v1/printed", "Take the secrets out of a tool's output before a model reads it", agents|people, nil,
+			maskPrinted),
 		op("GET", "/v1/grants", "List the grants in force", people, nil, listGrants),
 		op("DELETE", "/v1/grants/{id}", "Take a grant back", people, nil, revokeGrant),
 		raw("GET", "/v1/ledger", "Query the ledger, or follow it; one record a line", "application/x-ndjson", people,
