@@ -142,10 +142,27 @@ func (g *Gate) begin(ctx context.Context, call *obstat.Call, terms *Terms) *pass
 		if len(c.Roots) == 0 && c.Dir != "" {
 			c.Roots = []string{c.Dir} // the workspace of a call that names none
 		}
-		c.Repeat = max(c.Repeat, g.opts.Repeats.count(&c, digest))
+		old := g.opts.Repeats.again(&c, digest, p.terms.Request)
+		if old == nil {
+			return p.counting(ctx, digest)
+		}
+		c.Repeat = max(c.Repeat, old.repeats)
+		p.j = g.judge(ctx, &c, p.world, p.terms.Doubt)
+		p.recount(old)
+		return p
 	}
 	p.j = g.judge(ctx, &c, p.world, p.terms.Doubt)
-	p.count(p.terms.Ask == Try)
+	p.count(true)
+	return p
+}
+
+// counting judges a call that was not put before, and remembers its counts for when it is put again.
+func (p *passage) counting(ctx context.Context, digest [32]byte) *passage {
+	c, repeats := p.call, p.g.opts.Repeats
+	c.Repeat = max(c.Repeat, repeats.count(c, digest))
+	p.j = p.g.judge(ctx, c, p.world, p.terms.Doubt)
+	p.count(false)
+	repeats.keep(c, putCall{p.terms.Request, digest, c.Repeat, p.reached})
 	return p
 }
 

@@ -125,7 +125,20 @@ type Repeats struct {
 type repeat struct {
 	digest [32]byte
 	n      int
+	named  []putCall // the last calls with a request of their own
 }
+
+// A putCall is a call that was counted, by the ID of the request that an ask of it becomes. A framework puts `git push`
+// twice under one ID: to learn whether it asks, and before it runs.
+type putCall struct {
+	request string
+	digest  [32]byte
+	repeats int
+	reached []reached
+}
+
+// maxNamed is how many calls of a session may be under way at once, each put and not run yet.
+const maxNamed = 64
 
 // Open opens a gate. A policy that cannot be loaded is an error, unless the gate
 // lives for a single call, which is denied then.
@@ -323,14 +336,36 @@ func (r *Repeats) count(c *obstat.Call, digest [32]byte) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last, ok := r.of[key]
-	if !ok || last.digest != digest {
-		if r.of == nil || len(r.of) > 10_000 {
-			r.of = map[string]repeat{} // sessions end without saying so
-		}
-		r.of[key] = repeat{digest: digest}
-		return 0
+	if r.of == nil || !ok && len(r.of) > 10_000 {
+		r.of = map[string]repeat{} // sessions end without saying so
 	}
 	last.n++
+	if last.digest != digest || !ok {
+		last.digest, last.n = digest, 0
+	}
 	r.of[key] = last
 	return last.n
+}
+
+// again returns the count of a call that was put before under the same request; nil for a new call.
+func (r *Repeats) again(c *obstat.Call, digest [32]byte, request string) *putCall {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, old := range r.of[c.Agent+"\x00"+c.Session].named {
+		if request != "" && old.request == request && old.digest == digest {
+			return &old
+		}
+	}
+	return nil
+}
+
+// keep remembers the count of a call that has a request of its own.
+func (r *Repeats) keep(c *obstat.Call, made putCall) {
+	key := c.Agent + "\x00" + c.Session
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last, ok := r.of[key]; ok && made.request != "" {
+		last.named = append(last.named[max(0, len(last.named)-maxNamed+1):len(last.named):len(last.named)], made)
+		r.of[key] = last
+	}
 }

@@ -71,6 +71,14 @@ func (p *passage) count(look bool) {
 	p.hold()
 }
 
+// recount holds a call that is put again to the limits that it had reached.
+func (p *passage) recount(old *putCall) {
+	if p.j.Verdict != obstat.Deny && len(p.j.Faults) == 0 {
+		p.reached = old.reached
+		p.hold()
+	}
+}
+
 // hold tightens the judgement by the limits that are reached, the strictest first.
 func (p *passage) hold() {
 	if len(p.reached) == 0 {

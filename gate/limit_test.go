@@ -89,6 +89,31 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestPutAgain: a call that a framework puts twice, to learn whether it asks and again before it runs, is one call to
+// limits and to the count of equal calls in a row; its answer stays the same. Another call is counted.
+func TestPutAgain(t *testing.T) {
+	for _, limit := range []string{"'2 calls per session, deny'", "'2 equal calls in a row, deny'"} {
+		g := limited(t, nil, limit)
+		for i, want := range []obstat.Verdict{obstat.Allow, obstat.Allow, obstat.Deny} {
+			for again := range 3 {
+				v, why := put(t, g, oneCall("s", "ls"), gate.Terms{Ask: gate.Put, Request: fmt.Sprint("req_", i)})
+				if v != want {
+					t.Errorf("%s: call %d, put %d: %s: %s", limit, i, again, v, why)
+				}
+			}
+		}
+	}
+	b := open(t, `{"permission": {"bash": "allow", "doom_loop": "deny"}}`, nil)
+	for i, want := range []obstat.Verdict{obstat.Allow, obstat.Allow, obstat.Deny} {
+		for range 2 {
+			v, why := put(t, b.Gate, bash("git status"), gate.Terms{Ask: gate.Put, Request: fmt.Sprint("req_", i)})
+			if v != want {
+				t.Errorf("call %d: %s: %s", i, v, why)
+			}
+		}
+	}
+}
+
 // TestLimitProcesses: calls of several processes count together and outlive them; of calls at once exactly as many
 // pass as the limit says.
 func TestLimitProcesses(t *testing.T) {
