@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ._types import BadCall, Call, ConfigError, Decision, Denied, Effect, ObstatError, Pending, Rule, SocketError, VersionError
+from ._types import BadCall, Call, ConfigError, Decision, Denied, Effect, ObstatError, Pending, Printed, Rule, SocketError, VersionError
 from ._version import __version__
 from .client import AsyncClient, Client
 from .confined import NotConfined, confined
@@ -33,6 +33,7 @@ __all__ = [
     "NotConfined",
     "ObstatError",
     "Pending",
+    "Printed",
     "Rule",
     "SocketError",
     "VersionError",
@@ -42,6 +43,7 @@ __all__ = [
     "client",
     "confined",
     "explain",
+    "printed",
     "report",
     "run",
 ]
@@ -79,6 +81,11 @@ def report(id: str | None, ok: bool, words: str = "") -> None:
 def explain(call: Call) -> dict[str, Any]:
     """Shows how a call would be decided; see `Client.explain`."""
     return client().explain(call)
+
+
+def printed(call: Call, output: Any, *, failed: bool = False) -> Printed:
+    """Returns a tool's output without its secrets, to show it to the model; see `Client.printed`."""
+    return client().printed(call, output, failed=failed)
 
 
 def run(call: Call, fn: Callable[[dict[str, Any]], T], *, wait: float = 0) -> T:

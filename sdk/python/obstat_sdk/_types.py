@@ -8,7 +8,7 @@ import logging
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, Literal, NamedTuple
 
 Effect = Literal["allow", "ask", "deny"]
@@ -109,6 +109,16 @@ class Decision:
     def allowed(self) -> bool:
         """Tells whether the call may run."""
         return self.effect == "allow"
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A tool's output for the model, with `[masked]` in each secret's place. Without secrets it is the object that was given."""
+
+    output: Any
+    secrets: int = 0
+    note: str = ""
+    """A sentence about the secrets, for the model."""
 
 
 @dataclass(frozen=True)
@@ -256,6 +266,26 @@ def encode(value: Mapping[str, Any], name: str = "input") -> bytes:
     if len(out) > MAX_INPUT:
         raise BadCall(f"{name} has {len(out):,} bytes; {MAX_INPUT:,} are the most")
     return out
+
+
+def written(output: object) -> bytes:
+    """Returns a tool's output as JSON; a part that JSON has no word for goes as its text. Raises `ObstatError`."""
+    try:
+        text = json.dumps(output, ensure_ascii=False, allow_nan=False, default=_plain)
+    except (TypeError, ValueError, RecursionError):
+        text = json.dumps(str(output), ensure_ascii=False)
+    out = text.encode("utf-8", "replace")
+    if len(out) > MAX_INPUT:
+        raise ObstatError(f"the output has {len(out):,} bytes; {MAX_INPUT:,} are the most")
+    return out
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return None  # an image: a model reads no text in it
+    if hasattr(value, "model_dump"):  # of pydantic
+        return value.model_dump(mode="json")
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from types import NoneType
 from typing import Any, TypeVar
 
 from . import _find
-from ._types import Call, ConfigError, Decision, Denied, ObstatError, Pending, Put, Rule, SocketError, VersionError, encode
+from ._types import Call, ConfigError, Decision, Denied, ObstatError, Pending, Printed, Put, Rule, SocketError, VersionError, encode, written
 from ._wire import API, Answer, Ask, Fault, Reader, Unreadable, head
 
 T = TypeVar("T")
@@ -90,6 +90,17 @@ class _Base:
             return
         body = {"ok": ok, "words": words.encode("utf-8", "replace").decode()[:2000], "key": self._claims.pop(id, "")}
         _good((yield Ask("POST", f"/v1/requests/{_segment(id)}/outcome", json.dumps(body).encode(), self.timeout)))
+
+    def _printed(self, call: Call, output: Any, failed: bool) -> Steps[Printed]:
+        if output is None or isinstance(output, (bool, int, float)):
+            return Printed(output)  # no text, and so no secret
+        body = b'{"call":' + call.put().body + b',"result":' + written(output) + (b',"failed":true}' if failed else b"}")
+        out = _object(_good((yield Ask("POST", "/v1/printed", body, self.timeout)))) or {}
+        secrets, note = out.get("secrets"), out.get("note", "")
+        if not isinstance(secrets, int) or not isinstance(note, str) or (secrets > 0) != ("result" in out):
+            reason = "the server's answer cannot be read as an output"
+            raise ObstatError(reason, Decision("deny", reason, error="unreadable"))
+        return Printed(out["result"], secrets, note) if secrets else Printed(output)
 
     def _explain(self, put: Put) -> Steps[dict[str, Any]]:
         answer = yield Ask("POST", "/v1/explain", b'{"call":' + put.body + b"}", self.timeout)
@@ -248,6 +259,10 @@ class Client(_Base):
     def report(self, id: str | None, ok: bool, words: str = "") -> None:
         """Says how a claimed call went."""
         self._drive(self._report(id, ok, words))
+
+    def printed(self, call: Call, output: Any, *, failed: bool = False) -> Printed:
+        """Returns a tool's output without its secrets, to show it to the model. Raises `ObstatError`."""
+        return self._drive(self._printed(call, output, failed))
 
     def asked(self, id: str) -> dict[str, Any]:
         """Returns a request as it is now, with its `offers`. It takes a person's token."""
@@ -423,6 +438,10 @@ class AsyncClient(_Base):
     async def report(self, id: str | None, ok: bool, words: str = "") -> None:
         """See `Client.report`."""
         await self._drive(self._report(id, ok, words))
+
+    async def printed(self, call: Call, output: Any, *, failed: bool = False) -> Printed:
+        """See `Client.printed`."""
+        return await self._drive(self._printed(call, output, failed))
 
     async def asked(self, id: str) -> dict[str, Any]:
         """`Client.asked`."""

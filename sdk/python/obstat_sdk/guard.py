@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ._types import Call, Decision, ObstatError, decode_input, encode, for_model, told
+from ._types import Call, Decision, ObstatError, Printed, decode_input, encode, for_model, told
 from .client import AsyncClient, Client
 
 _GIVEN_UP = "nobody waits for the answer"
@@ -22,6 +22,8 @@ class Checked:
 
     decision: Decision
     args: dict[str, Any]
+    call: Call | None = None
+    """The call as it runs, with `args`; None where it does not."""
 
     @property
     def allowed(self) -> bool:
@@ -52,7 +54,7 @@ class Guard:
 
     `ask` says what an ask does: "pause" the run by the framework's own means, "wait" up to
     `wait` seconds for the answer, or "deny". `dir` is where all calls are made; without it where
-    the framework says, else where the process stands.
+    the framework says, else where the process stands. `mask=False` shows the model the secrets that tools print.
     """
 
     def __init__(
@@ -69,10 +71,11 @@ class Guard:
         wait: float = 300,
         timeout: float = 5.0,
         start: bool | None = None,
+        mask: bool = True,
     ) -> None:
         if ask not in ("pause", "wait", "deny"):
             raise ValueError(f'ask is "pause", "wait" or "deny", not {ask!r}')
-        self.ask, self.wait = ask, wait
+        self.ask, self.wait, self.mask = ask, wait, mask
         self._agent, self._session, self._user, self._dir, self._roots = agent, session, user, dir, tuple(roots)
         self._sync = Client(server, token=token, timeout=timeout, start=start)
         self._async = AsyncClient(server, token=token, timeout=timeout, start=start)
@@ -149,6 +152,24 @@ class Guard:
         with contextlib.suppress(ObstatError):
             await self._async.report(checked.decision.id, error is None, _words(error))
 
+    def shown(self, checked: Checked, output: Any, *, failed: bool = False) -> Any:
+        """Returns a tool's output as the model may read it: without secrets. One that cannot be looked through is withheld."""
+        if not self.mask or checked.call is None:
+            return output
+        try:
+            return _noted(self._sync.printed(checked.call, output, failed=failed))
+        except Exception as e:
+            return _withheld(e)
+
+    async def ashown(self, checked: Checked, output: Any, *, failed: bool = False) -> Any:
+        """`shown` for asyncio."""
+        if not self.mask or checked.call is None:
+            return output
+        try:
+            return _noted(await self._async.printed(checked.call, output, failed=failed))
+        except Exception as e:
+            return _withheld(e)
+
     async def _awaited(self, call: Call) -> Decision:
         """Decides a call. Where the run is cancelled while it waits for a person, the request is taken back."""
         if not self._wait or call.id is None:
@@ -182,7 +203,8 @@ class Guard:
         if d.effect == "ask" and self.ask != "pause":
             late = "nobody has answered in time" if self.ask == "wait" else "nobody can be asked here"
             d = replace(d, effect="deny", reason=f"{late}: {d.reason}")
-        return Checked(d, copied(d.input if d.input is not None else call.input))
+        args = copied(d.input if d.input is not None else call.input)
+        return Checked(d, args, replace(call, input=args) if d.allowed else None)
 
 
 def copied(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -193,6 +215,15 @@ def copied(args: Mapping[str, Any]) -> dict[str, Any]:
 
 def _words(error: BaseException | None) -> str:
     return "" if error is None else f"{type(error).__name__}: {error}"[:500]
+
+
+def _noted(p: Printed) -> Any:
+    """Returns an output with a word about its secrets, where it is a text; an object keeps its shape."""
+    return f"{p.output}\n\n({p.note})" if p.secrets and isinstance(p.output, str) else p.output
+
+
+def _withheld(e: Exception) -> str:
+    return f"The tool has run. Its output is withheld, for it could not be looked through for secrets: {told(e)}."
 
 
 def _denied(e: Exception) -> Checked:

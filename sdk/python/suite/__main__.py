@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import never
-from .cases import CASES, Result, World, try_case
+from .cases import CASES, Result, World, masked, try_case
 from .server import Server
 
 PAGES = Path(__file__).resolve().parent.parent.parent.parent / "docs" / "frameworks"
@@ -55,6 +55,9 @@ def main() -> None:
             if mine.held is False:
                 failed.append(f"{case} does not hold: {mine.ran}")
             rows.append({"case": case, "obstat": mine.json(), "own": own.json()})
+        if not only:
+            masked(server, module.Agent)
+            print("  masked")
         for check in getattr(module, "CHECKS", ()) if not only else ():
             check(World(server, False))
             print(f"  {check.__name__}")

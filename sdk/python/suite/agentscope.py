@@ -49,7 +49,8 @@ class Script(ChatModelBase):
         self.formatter = OpenAIChatFormatter()
         self.world, self.turns, self.at = world, turns, at
 
-    async def _call_api(self, *_: Any, **__: Any) -> Any:
+    async def _call_api(self, *given: Any, **more: Any) -> Any:
+        self.world.saw((given, more.get("messages")))
         turn: Turn = self.turns[self.at] if self.at < len(self.turns) else "end"
         at, self.at = self.at, self.at + 1
         content: list[Any]

@@ -42,6 +42,8 @@ class World:
         self.refused = ""  # by the framework, with these words
         self.approved = False  # a person has said yes
         self.reached = True  # obstat was asked about the call that must not run
+        self.secret, self.mask = "", True  # printed by every tool, and whether the guard masks it
+        self.read = ""  # by the model
         self._lock = threading.Lock()
 
     def safe(self, x: int) -> str:
@@ -63,7 +65,11 @@ class World:
     def _log(self, what: str) -> str:
         with self._lock:
             self.ran.append(what)
-        return "done: " + what
+        return "done: " + what + self.secret
+
+    def saw(self, given: Any) -> None:
+        """Keeps a text of the messages that the model was given."""
+        self.read += repr(given)
 
     def id(self, turn: int, i: int) -> str:
         """The id of the i-th call of a turn, as a provider would make it."""
@@ -73,7 +79,7 @@ class World:
         return sum(line.startswith(tool + "(") for line in self.ran)
 
     def guard(self, **more: Any) -> Guard:
-        return Guard(self.address, agent="suite", session=self.nonce, timeout=1.0 if "hang" in self.address else 30.0, **more)
+        return Guard(self.address, agent="suite", session=self.nonce, timeout=1.0 if "hang" in self.address else 30.0, mask=self.mask, **more)
 
     def decided(self, tool: str, words: str) -> bool:
         """Tells whether obstat was asked about a call; else the framework refused it before."""
@@ -215,6 +221,21 @@ def subagent(w: World, make: Make) -> bool:
     d = make([[("helper", {"request": "go on"})], "end"], sub=True)
     d.start()
     return w.count("wipe") == 0
+
+
+SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+
+
+def masked(server: Server, driver: type[Driver]) -> None:
+    """A secret that a tool prints does not reach the model, which is told so; the ledger has its digest. With `mask=False` it does."""
+    for on in (True, False):
+        w, before = World(server, False), len(server.ledger())
+        w.secret, w.mask = f"\ntoken={SECRET}", on
+        driver(w, [[("safe", {"x": 1})], "end"]).start()
+        assert w.ran == ["safe(1)"] and "done: safe(1)" in w.read, (w.ran, w.read)
+        assert (SECRET not in w.read) is on and ("[masked]" in w.read) is on, w.read
+        found = [r for r in server.ledger()[before:] if r.get("kind") == "outcome" and "masked" in str(r.get("detail"))]
+        assert len(found) == on and SECRET not in str(found), found
 
 
 CASES: dict[str, Callable[[World, Make], bool]] = {

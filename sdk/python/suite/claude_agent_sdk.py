@@ -65,6 +65,7 @@ class Model(BaseHTTPRequestHandler):
         if "count_tokens" in self.path:
             self._send("application/json", b'{"input_tokens": 1}')
             return
+        self.world.saw(asked.get("messages"))
         at = sum(m["role"] == "assistant" for m in asked.get("messages", ()))
         if asked.get("stream") and not self.streams:
             self._send("application/json", b'{"type": "error", "error": {"type": "not_found_error", "message": "no stream"}}', 404)

@@ -32,6 +32,7 @@ class Script(BaseLlm):
     turns: list[Any]
 
     async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
+        self.world.saw(llm_request.contents)
         own = [c for c in llm_request.contents if c.role == "model" and not any(p.function_call and p.function_call.name == CONFIRM for p in c.parts)]
         at = len(own)
         turn: Turn = self.turns[at] if at < len(self.turns) else "end"

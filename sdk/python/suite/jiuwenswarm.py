@@ -49,7 +49,8 @@ class Script:
         calls = [ToolCall(id=self.world.id(at, i), type="function", name=n, arguments=json.dumps(a), index=i) for i, (n, a) in enumerate(turn)]
         return kind(content="", tool_calls=calls)
 
-    async def invoke(self, **_: Any) -> Any:
+    async def invoke(self, messages: Any = None, **_: Any) -> Any:
+        self.world.saw(messages)
         return self.message(AssistantMessage)
 
     async def stream(self, **_: Any) -> Any:

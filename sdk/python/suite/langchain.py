@@ -38,6 +38,7 @@ class Script(BaseChatModel):
         return self
 
     def _generate(self, messages: list[Any], *_: Any, **__: Any) -> ChatResult:
+        self.world.saw(messages)
         at = sum(isinstance(m, AIMessage) for m in messages)
         turn: Turn = self.turns[at] if at < len(self.turns) else "end"
         if isinstance(turn, str):

@@ -99,6 +99,7 @@ class Agent(Driver):
         except ModelBehaviorError as e:
             self.state, self.world.refused = None, str(e).partition(".")[0]
             return
+        self.world.saw([c.input for c in self.agent.model.calls])
         self.state = self.result.to_state() if self.result.interruptions else None
 
     def start(self) -> None:

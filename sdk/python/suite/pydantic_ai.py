@@ -26,6 +26,7 @@ def script(w: World, turns: list[Turn]) -> FunctionModel:
     """Does what the turn says: as many turns are over as there are answers of it."""
 
     def now(messages: list[Any]) -> tuple[int, Turn]:
+        w.saw(messages)
         at = sum(isinstance(m, ModelResponse) for m in messages)
         return at, turns[at] if at < len(turns) else "end"
 

@@ -15,7 +15,7 @@ import pytest
 from conftest import Server
 
 import obstat_sdk as obstat
-from obstat_sdk import AsyncClient, Call, Client, Decision
+from obstat_sdk import AsyncClient, Call, Client, Decision, ObstatError
 from obstat_sdk.guard import Guard
 
 
@@ -258,3 +258,47 @@ def test_given_up_asks_leave_the_inbox(shared: Server) -> None:
             await asyncio.sleep(0.01)
 
     asyncio.run(asyncio.wait_for(cancelled(), 60))
+
+
+SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+
+
+@both
+def test_printed(shared: Server, make: Any) -> None:
+    """An output keeps its shape, and without secrets it is the same object."""
+    c, call = make(shared.address), Call("safe", {"x": 1})
+    p = c.printed(call, {"rows": [{"id": 1, "text": f"token={SECRET}"}], "n": 2})
+    assert (p.output, p.secrets) == ({"n": 2, "rows": [{"id": 1, "text": "token=[masked]"}]}, 1) and "masked a secret" in p.note
+    loop: dict[str, Any] = {"a": 1}
+    loop["self"] = loop
+    for output in (None, 17, True, "", [], {"image": b"x" * 9_000_000}, loop, object(), "half \ud800"):
+        assert c.printed(call, output).output is output
+    assert c.printed(call, {"when": object, "text": SECRET}, failed=True).secrets == 1
+    with pytest.raises(ObstatError, match="are the most"):
+        c.printed(call, "x" * 8_000_000)
+
+
+def test_withheld(server: Server) -> None:
+    """An output that cannot be looked through does not reach the model; nor does a place of this machine."""
+    guard = Guard(server.address, session="s", agent="a")
+    checked = guard.check("safe", {"x": 1})
+    assert checked.allowed
+    server.stop()
+    for said in (guard.shown(checked, SECRET), asyncio.run(guard.ashown(checked, SECRET))):
+        assert "withheld" in said and "(unreachable)" in said and SECRET not in said and str(server.dir) not in said
+    assert Guard(server.address, mask=False).shown(checked, SECRET) == SECRET
+
+
+def test_put_again_is_one_call(shared: Server) -> None:
+    """A framework that asks whether a call pauses, and puts it again before it runs, makes one call of it: the second of two
+    equal calls is no third in a row."""
+    guard = Guard(shared.address, session="again", agent="a")
+
+    async def go() -> list[bool]:
+        out = []
+        for id in ("1", "2", "3"):
+            await guard.peek("safe", {"x": 1}, id=id)
+            out.append((await guard.acheck("safe", {"x": 1}, id=id)).allowed)
+        return out
+
+    assert asyncio.run(go()) == [True, True, False]  # the policy denies doom_loop

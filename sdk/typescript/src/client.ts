@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { ConfigError, Denied, ObstatError, Pending } from "./errors.js";
 import { place } from "./place.js";
 import { Fault, Transport, type Answer } from "./transport.js";
-import { deny, type Call, type Decision, type Rule } from "./types.js";
-import { inputOf, put, type Put } from "./wire.js";
+import { deny, type Call, type Decision, type Printed, type Rule } from "./types.js";
+import { inputOf, printable, put, type Put } from "./wire.js";
 
 /** Seconds that one request waits for people; longer waits are several. */
 const HOLD = 60;
@@ -72,6 +72,17 @@ export class Client {
     const body = JSON.stringify({ ok: outcome.ok, words, key: this.#claims.get(id) ?? "" });
     await this.#good("/v1/requests/" + segment(id) + "/outcome", body);
     this.#claims.delete(id);
+  }
+
+  /** A tool's output without its secrets, to show it to the model. Throws `ObstatError`. */
+  async printed(call: Call, output: unknown, options: { readonly failed?: boolean } = {}): Promise<Printed> {
+    if (typeof output !== "string" && (typeof output !== "object" || output === null)) return { output, secrets: 0, note: "" }; // no text, and so no secret
+    const body = `{"call":${put(call).body},"result":${printable(output)}${options.failed ? ',"failed":true' : ""}}`;
+    const { secrets, result, note = "" } = object(await this.#good("/v1/printed", body)) ?? {};
+    if (typeof secrets !== "number" || typeof note !== "string" || secrets > 0 !== (result !== undefined)) {
+      throw new ObstatError("the server's answer cannot be read as an output", deny("the server's answer cannot be read as an output", { error: "unreadable" }));
+    }
+    return secrets > 0 ? { output: result, secrets, note } : { output, secrets: 0, note: "" };
   }
 
   /** Shows how a call would be decided, as `obstat explain --json` does; nothing is recorded and nobody is asked. */

@@ -10,12 +10,12 @@
  * @module
  */
 import { Client, type AuthorizeOptions, type Outcome } from "./client.js";
-import type { Call, Decision } from "./types.js";
+import type { Call, Decision, Printed } from "./types.js";
 
 export { Client, type AuthorizeOptions, type ClientOptions, type Outcome } from "./client.js";
 export { confined, NotConfined, type ConfinedOptions, type Ran } from "./confined.js";
 export { BadCall, ConfigError, Denied, ObstatError, Pending, SocketError, VersionError } from "./errors.js";
-export { type Call, type Decision, type Effect, type FaultCode, type Json, type Rule } from "./types.js";
+export { type Call, type Decision, type Effect, type FaultCode, type Json, type Printed, type Rule } from "./types.js";
 export { VERSION } from "./version.js";
 
 let shared: Client | undefined;
@@ -48,4 +48,9 @@ export function explain(call: Call): Promise<Record<string, unknown>> {
 /** {@link Client.run} */
 export function run<T>(call: Call, fn: (input: Record<string, unknown>, decision: Decision) => T | Promise<T>, options?: AuthorizeOptions): Promise<T> {
   return client().run(call, fn, options);
+}
+
+/** {@link Client.printed} */
+export function printed(call: Call, output: unknown, options?: { readonly failed?: boolean }): Promise<Printed> {
+  return client().printed(call, output, options);
 }

@@ -50,6 +50,14 @@ export interface Decision {
   readonly digest: string;
 }
 
+/** A tool's output for the model, with `[masked]` in each secret's place. Without secrets it is the value that was given. */
+export interface Printed {
+  readonly output: unknown;
+  readonly secrets: number;
+  /** A sentence about the secrets, for the model. */
+  readonly note: string;
+}
+
 /** Makes a decision that denies. */
 export function deny(reason: string, more: Partial<Pick<Decision, "error" | "digest" | "id" | "rule">> = {}): Decision {
   return Object.freeze({ effect: "deny", allowed: false, reason, rule: null, id: null, state: null, input: null, safety: false, error: null, digest: "", ...more });

@@ -1,6 +1,6 @@
 // How a call is written: once, as the bytes that are decided, hashed, approved and run.
 import { createHash } from "node:crypto";
-import { BadCall } from "./errors.js";
+import { BadCall, ObstatError } from "./errors.js";
 import type { Call } from "./types.js";
 
 /** How large the input of a call may be, in bytes. */
@@ -53,6 +53,21 @@ function written(tool: string, call: Call): string {
   } catch (e) {
     throw e instanceof BadCall ? e : new BadCall(`the input of ${short(tool)} cannot be read: ${String(e)}`);
   }
+}
+
+/** Writes a tool's output as JSON; a value that JSON has no word for goes as its text, and bytes, in which a model reads none, not
+ * at all. Throws {@link ObstatError}. */
+export function printable(output: unknown): string {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(output, (_key, v: unknown) => (ArrayBuffer.isView(v) ? null : typeof v === "bigint" ? String(v) : v));
+  } catch {
+    // It holds itself.
+  }
+  text = (text ?? JSON.stringify(String(output))).toWellFormed();
+  const size = Buffer.byteLength(text);
+  if (size > MAX_INPUT) throw new ObstatError(`the output has ${size} bytes; ${MAX_INPUT} are the most`);
+  return text;
 }
 
 /** Reads the input that was decided: a new value each time. */

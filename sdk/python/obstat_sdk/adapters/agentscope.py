@@ -278,6 +278,15 @@ def _denied(tool: Any, e: Exception) -> Any:
     return PermissionDecision(behavior=PermissionBehavior.DENY, message=f"Permission denied for {name}: {why}", decision_reason=why)
 
 
+async def _masked(guard: Guard, checked: Checked, response: Any) -> Any:
+    """Returns a response whose texts hold no secrets."""
+    content = []
+    for block in response.content:
+        text = isinstance(block, TextBlock)
+        content.append(block.model_copy(update={"text": await guard.ashown(checked, block.text)}) if text else block)
+    return response.model_copy(update={"content": content})
+
+
 def _decision(checked: Checked, guard: Guard | None, claimed: bool) -> Any:
     """Returns a decision of the policy in force in AgentScope's form. What is not claimed yet is decided when it runs."""
     d = checked.decision
@@ -337,6 +346,8 @@ def protect(
         ran = call.model_copy(update={"input": json.dumps(args, ensure_ascii=False)})
         try:
             async for item in act(ran):
+                if guard is not None and isinstance(checked, Checked) and isinstance(item, ToolResponse):
+                    item = await _masked(guard, checked, item)  # the whole of it, for the model; chunks are for the person
                 yield item
         except BaseException as e:
             if guard is not None and isinstance(checked, Checked):

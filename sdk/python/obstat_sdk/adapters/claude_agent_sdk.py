@@ -16,6 +16,7 @@ from typing import Any
 
 from claude_agent_sdk import HookMatcher, PermissionResultAllow, PermissionResultDeny
 
+from .._types import Call, told
 from ..guard import Checked, Guard
 
 __all__ = ["ObstatHooks"]
@@ -76,7 +77,20 @@ class ObstatHooks:
         if seen is not None and seen.checked.allowed:
             failed = given.get("hook_event_name") == "PostToolUseFailure"
             await self.guard.adone(seen.checked, RuntimeError(given.get("error")) if failed else None)
+            if not failed and self.guard.mask and seen.checked.call is not None:
+                return await self._masked(seen.checked.call, given.get("tool_response"))
         return {}
+
+    async def _masked(self, call: Call, output: Any) -> dict[str, Any]:
+        """Has the CLI show the model an output without its secrets. One that cannot be looked through stops the run: the CLI
+        takes nothing but an output of the tool's own shape in its place."""
+        try:
+            p = await self.guard.client.printed(call, output)
+        except Exception as e:
+            return {"continue_": False, "stopReason": f"The output of {call.tool} could not be looked through for secrets: {told(e)}."}
+        if not p.secrets:
+            return {}
+        return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": p.output, "additionalContext": p.note}}
 
     async def can_use_tool(self, tool: str, given: dict[str, Any], context: Any) -> Any:
         """Answers where the CLI asks beside the hook: for a call that the hook has allowed, yes, with

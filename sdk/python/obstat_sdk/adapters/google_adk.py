@@ -58,6 +58,7 @@ def _wrap(tool: BaseTool) -> None:
             raise
         for by, done in taken:
             await by.adone(done)
+            out = await by.ashown(done, out)
         return out
 
     tool.__dict__["run_async"] = run_async

@@ -252,5 +252,9 @@ class ObstatRail(PermissionInterruptRail):
 
     async def _done(self, ctx: Any, error: BaseException | None) -> None:
         checked = self._running.pop(ctx.inputs.tool_call.id, None) if ctx.inputs.tool_call is not None else None
-        if checked is not None:
-            await self.guard.adone(checked, error)
+        if checked is None:
+            return
+        await self.guard.adone(checked, error)
+        message = getattr(ctx.inputs, "tool_msg", None)
+        if message is not None:  # the model reads it
+            message.content = await self.guard.ashown(checked, message.content, failed=error is not None)

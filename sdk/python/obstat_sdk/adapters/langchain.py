@@ -48,6 +48,8 @@ class ObstatMiddleware(AgentMiddleware):
             self.guard.done(checked, e)
             raise
         self.guard.done(checked, _failed(out))
+        for message in _messages(out):
+            message.content = self.guard.shown(checked, message.content, failed=message.status == "error")
         return out
 
     async def awrap_tool_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
@@ -68,6 +70,8 @@ class ObstatMiddleware(AgentMiddleware):
             await self.guard.adone(checked, e)
             raise
         await self.guard.adone(checked, _failed(out))
+        for message in _messages(out):
+            message.content = await self.guard.ashown(checked, message.content, failed=message.status == "error")
         return out
 
 
@@ -88,6 +92,13 @@ def _with(request: Any, call: dict[str, Any], checked: Checked) -> Any:
 
 def _message(call: Any, text: str) -> ToolMessage:
     return ToolMessage(text, name=call["name"], tool_call_id=call.get("id") or "", status="error")
+
+
+def _messages(out: Any) -> list[ToolMessage]:
+    """Returns the messages for the model: the one that a tool's output became, or those of a `Command`."""
+    update = getattr(out, "update", None)
+    found = update.get("messages") if isinstance(update, dict) else [out]
+    return [m for m in found or () if isinstance(m, ToolMessage)]
 
 
 def _failed(out: Any) -> Exception | None:

@@ -56,7 +56,7 @@ def protect(tool: FunctionTool, guard: Guard) -> FunctionTool:
             await guard.adone(checked, e)
             raise
         await guard.adone(checked)
-        return out
+        return await guard.ashown(checked, out)
 
     out = copy.copy(tool)
     out.on_invoke_tool = invoke if inner is None else type(invoker)(invoke, invoker._on_handled_error, function_tool=out)  # type: ignore[attr-defined,call-arg]

@@ -9,11 +9,11 @@ What the results say is no verdict.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel
-from pydantic_ai import ApprovalRequired, CallDeferred
+from pydantic_ai import ApprovalRequired, CallDeferred, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_core import to_jsonable_python
 
@@ -60,7 +60,10 @@ class ObstatCapability(AbstractCapability[Any]):
             await self.guard.adone(checked, e)
             raise
         await self.guard.adone(checked)
-        return out
+        if isinstance(out, ToolReturn):
+            content = out.content if out.content is None else await self.guard.ashown(checked, out.content)
+            return replace(out, return_value=await self.guard.ashown(checked, out.return_value), content=content)
+        return await self.guard.ashown(checked, out)
 
 
 def _shown(value: Any, depth: int) -> Any:

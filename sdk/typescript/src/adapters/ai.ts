@@ -86,7 +86,8 @@ function wrap(by: Guard, name: string, tool: Tool): Tool {
     };
     const run = async (input: unknown, options: Execution): Promise<unknown> => {
       try {
-        return await by.run(put(input, options), async (decided) => await last(execute(decided, options)), options.abortSignal);
+        const call = put(input, options);
+        return await by.run(call, async (decided) => await by.shown({ ...call, input: decided }, await last(execute(decided, options))), options.abortSignal);
       } catch (e) {
         throw e instanceof ObstatError ? new (e.constructor as typeof ObstatError)(forModel(e), e.decision) : e; // the SDK shows it to the model
       }

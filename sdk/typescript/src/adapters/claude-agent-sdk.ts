@@ -8,9 +8,9 @@
  * @module
  */
 import { ObstatError } from "../errors.js";
-import type { Decision } from "../types.js";
+import type { Call, Decision } from "../types.js";
 import { put } from "../wire.js";
-import { Guard, refusal, words, type GuardOptions } from "./guard.js";
+import { Guard, refusal, withheld, words, type GuardOptions } from "./guard.js";
 
 export type { GuardOptions } from "./guard.js";
 
@@ -28,6 +28,7 @@ interface HookInput {
   readonly tool_name?: string;
   readonly tool_input?: unknown;
   readonly tool_use_id?: string;
+  readonly tool_response?: unknown;
   readonly error?: unknown;
 }
 
@@ -73,11 +74,13 @@ export function guard<O extends object>(options: O = {} as O, guarding: GuardOpt
   const otherwise = async (): Promise<object> => preToolUse("ask", "obstat decides");
   const after = async (input: HookInput, id: string | undefined): Promise<object> => {
     const use = input.tool_use_id ?? id ?? "";
-    const d = seen.get(use)?.decision;
+    const call = seen.get(use);
+    const d = call?.decision;
     seen.delete(use);
     const ok = input.hook_event_name !== "PostToolUseFailure";
     if (d?.allowed) await by.client.report(d.id, { ok, words: ok ? "" : String(input.error).slice(0, 500) }).catch(() => {});
-    return {};
+    if (!d?.allowed || !ok || !by.mask) return {};
+    return await masked(by, by.call(input.tool_name ?? "", d.input ?? input.tool_input ?? {}, use, { session: call?.session, dir: call?.dir }), input.tool_response);
   };
   const canUseTool = async (tool: string, input: Record<string, unknown>, about: { signal?: AbortSignal; toolUseID?: string } = {}): Promise<object> => {
     try {
@@ -97,6 +100,17 @@ export function guard<O extends object>(options: O = {} as O, guarding: GuardOpt
   hooks["PreToolUse"] = [...(hooks["PreToolUse"] ?? []), { hooks: by.ask === "pause" ? [before, otherwise] : [before], timeout: by.options().wait + 60, onFailure: "block" }];
   for (const name of ["PostToolUse", "PostToolUseFailure"]) hooks[name] = [...(hooks[name] ?? []), { hooks: [after] }];
   return { ...options, hooks, canUseTool };
+}
+
+/** Has the CLI show the model an output without its secrets. One that cannot be looked through stops the run: the CLI takes nothing
+ * but an output of the tool's own shape in its place. */
+async function masked(by: Guard, call: Call, output: unknown): Promise<object> {
+  try {
+    const p = await by.client.printed(call, output);
+    return p.secrets === 0 ? {} : { hookSpecificOutput: { hookEventName: "PostToolUse", updatedToolOutput: p.output, additionalContext: p.note } };
+  } catch (e) {
+    return { continue: false, stopReason: withheld(e) };
+  }
 }
 
 /** Whether a decision allows this call, as it was or as a person has changed it. */

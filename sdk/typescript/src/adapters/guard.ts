@@ -20,6 +20,8 @@ export interface GuardOptions {
   /** The working directory of calls; without it that of the process. */
   readonly dir?: string;
   readonly roots?: readonly string[];
+  /** false: the model sees the secrets that tools print; without it they are masked. */
+  readonly mask?: boolean;
 }
 
 /** Decides and runs the calls of one framework. */
@@ -27,12 +29,14 @@ export class Guard {
   readonly client: Client;
   readonly ask: "pause" | "wait" | "deny";
   readonly seconds: number;
+  readonly mask: boolean;
   readonly #who: Omit<Call, "tool" | "input" | "id">;
 
   constructor(options: GuardOptions) {
     this.ask = options.ask ?? "pause";
     if (!["pause", "wait", "deny"].includes(this.ask)) throw new ConfigError(`ask is pause, wait or deny, not ${String(this.ask)}`);
     this.seconds = options.wait ?? 300;
+    this.mask = options.mask ?? true;
     this.client = options.client ?? new Client();
     const { session, agent, user, dir, roots } = options;
     this.#who = { ...(session && { session }), ...(agent && { agent }), ...(user && { user }), ...(dir && { dir }), ...(roots && { roots }) };
@@ -40,7 +44,7 @@ export class Guard {
 
   /** Whether another guard decides and asks as this one does, for the same conversation. */
   same(other: Guard): boolean {
-    return this.client === other.client && this.ask === other.ask && this.seconds === other.seconds && JSON.stringify(this.#who) === JSON.stringify(other.#who);
+    return this.client === other.client && this.ask === other.ask && this.seconds === other.seconds && this.mask === other.mask && JSON.stringify(this.#who) === JSON.stringify(other.#who);
   }
 
   /** Makes a call. `more` is what the framework knows better than the options. */
@@ -90,6 +94,17 @@ export class Guard {
     }
   }
 
+  /** A tool's output as the model may read it: without secrets. One that cannot be looked through is withheld. */
+  async shown(call: Call, output: unknown, failed = false): Promise<unknown> {
+    if (!this.mask) return output;
+    try {
+      const p = await this.client.printed(call, output, { failed });
+      return p.secrets > 0 && typeof p.output === "string" ? `${p.output}\n\n(${p.note})` : p.output;
+    } catch (e) {
+      return withheld(e);
+    }
+  }
+
   /** Takes the request of a decision back that a person has not answered, unless the run pauses for it. */
   async givenUp(d: Decision): Promise<void> {
     if (d.effect === "ask" && this.ask !== "pause") await this.#takeBack(d.id, "nobody waits for the answer");
@@ -103,6 +118,11 @@ export class Guard {
   options(signal?: AbortSignal): { wait: number; signal: AbortSignal | undefined } {
     return { wait: this.ask === "wait" ? this.seconds : 0, signal };
   }
+}
+
+/** What a model is told of an output that could not be looked through. */
+export function withheld(e: unknown): string {
+  return `The tool has run. Its output is withheld, for it could not be looked through for secrets: ${e instanceof ObstatError ? forModel(e) : String(e)}.`;
 }
 
 /** What a model is told of a call that did not run; undefined where something else than obstat threw. */

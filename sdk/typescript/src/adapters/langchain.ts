@@ -30,7 +30,11 @@ export function guard(options: GuardOptions = {}) {
     const denied = (text: string): M => new ToolMessage({ content: text, name: toolCall.name, tool_call_id: toolCall.id ?? "", status: "error" }) as M;
     try {
       await settled(by, call);
-      return await by.run(call, async (args) => await handler({ ...request, toolCall: { ...toolCall, args } }));
+      return await by.run(call, async (args) => {
+        const out = await handler({ ...request, toolCall: { ...toolCall, args } });
+        for (const m of messages(out)) m.content = await by.shown({ ...call, input: args }, m.content, m.status === "error");
+        return out;
+      });
     } catch (e) {
       if (e instanceof Refused) return denied(words(e.decision));
       const text = refusal(e);
@@ -38,6 +42,19 @@ export function guard(options: GuardOptions = {}) {
       return denied(text);
     }
   };
+}
+
+/** What is used of a tool's message. */
+interface Message {
+  content: unknown;
+  readonly status?: string;
+  readonly tool_call_id: unknown;
+}
+
+/** The messages for the model: the one that a tool's output became, or those of a `Command`. */
+function messages(out: unknown): Message[] {
+  const update = (out as { update?: { messages?: unknown } } | undefined)?.update?.messages;
+  return (Array.isArray(update) ? update : [out]).filter((m): m is Message => typeof m === "object" && m !== null && "tool_call_id" in m && "content" in m);
 }
 
 /** Thrown where a person said no to the interrupt itself. */

@@ -131,7 +131,9 @@ function guarded(given: FunctionTool, by: Guard, hosted: boolean, known: WeakMap
   };
   const invoke: FunctionTool["invoke"] = async (context, input, details) => {
     try {
-      return await by.run(put(by, name, input, details), async (decided) => await tool.invoke(context, JSON.stringify(decided), details), details?.signal);
+      const call = put(by, name, input, details);
+      const run = async (decided: object): Promise<unknown> => await by.shown({ ...call, input: decided }, await tool.invoke(context, JSON.stringify(decided), details));
+      return await by.run(call, run, details?.signal);
     } catch (e) {
       const words = refusal(e);
       if (words === undefined) throw e;
