@@ -64,6 +64,9 @@ func Of(a *effect.Analysis) *Reach {
 		if a.Unknown(i) {
 			r.gap("a command is not known")
 		}
+		if hasWord(&a.Commands[i], leavesMore) {
+			r.gap("it may leave files that it does not name")
+		}
 	}
 	for _, g := range a.Gaps {
 		if g.Kind == effect.UnknownTool {
@@ -163,7 +166,7 @@ func (r *Reach) files(a *effect.Analysis, e *effect.Effect) {
 		if e.Kind == effect.Delete && e.Command >= 0 {
 			r.above(set, a.Commands[e.Command].Dir)
 		}
-		if e.Command >= 0 && set.Exact() && makesLonger(&a.Commands[e.Command]) {
+		if e.Command >= 0 && !set.Marked() && hasWord(&a.Commands[e.Command], longerNames) {
 			r.Paths = append(r.Paths, changes.Reach{Paths: paths.Set{Text: set.Text + string(paths.AnyName)}})
 		}
 	}
@@ -204,14 +207,18 @@ func (r *Reach) above(set paths.Set, top string) {
 	}
 }
 
-// longerNames are words of commands that make names longer than those that they are given.
-var longerNames = kb.Table("!longer-names")
+var (
+	// longerNames are words of commands that may make a file with a longer name beside one that they are given:
+	// `sed -i.bak a`, `cp --backup a b`, `zip x a` makes x.zip.
+	longerNames = kb.Table("!longer-names")
+	// leavesMore are words of commands after which files of any name may be left.
+	leavesMore = kb.Table("!leaves-more")
+)
 
-// makesLonger tells whether a command may make a file with a longer name beside one that it is given: `sed -i.bak a`,
-// `cp --backup a b`, `zip x a` makes x.zip.
-func makesLonger(c *effect.Command) bool {
+// hasWord tells whether one of a command's words is in a table.
+func hasWord(c *effect.Command, table func() *kb.List) bool {
 	for i := range c.Words {
-		if longerNames().Has(c.Words[i].Text) {
+		if table().Has(c.Words[i].Text) {
 			return true
 		}
 	}

@@ -2,7 +2,7 @@ package undo
 
 import (
 	"bufio"
-	"cmp"
+	stdcmp "cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -14,11 +14,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/confine"
 	"github.com/obstat/obstat/effect"
@@ -101,15 +103,38 @@ func generate(r *rand.Rand) string {
 	return strings.Join(words, []string{"; ", " && ", "\n"}[r.IntN(3)])
 }
 
-func expand(r *rand.Rand, text string) string {
-	for {
-		at := strings.IndexByte(text, '%')
-		if at < 0 {
-			return text
-		}
-		of := grammar[text[at+1]]
-		text = text[:at] + of[r.IntN(len(of))] + text[at+2:]
+// arranged are states of the tree that a variation of a recorded command may meet: other modes, links and kinds.
+var arranged = []string{"", "", "", "chmod 400 a.txt", "chmod 000 b.txt", "rm b.txt; ln -s a.txt b.txt", "rm b.txt; mkdir b.txt",
+	"mkdir out.txt", "ln -s nowhere out.txt", "ln -s sub/deep.txt out.txt", "ln a.txt out.txt", "chmod 500 sub", "printf n >newfile",
+	"ln -s sub newfile", "rm -r sub; ln -s src sub", "mkdir -p made.txt/in", "rm a.txt", "git add a.txt b.txt", "mkfifo out.txt",
+	"chmod 4755 a.txt", "printf o >out.txt; chmod 600 out.txt", "truncate -s 1M a.txt", "cp -r .git sub/.git"}
+
+// recordedNames finds the names of files in recorded commands. In `sed -i s/a/b/ a.txt` it finds `a.txt`.
+var recordedNames = regexp.MustCompile(`(^|[\s=><])(a\.txt|b\.txt|out\.txt|newfile|made\.txt|link|sub|src|x\.sh|src/x\.sh|a\.go)(\s|;|$)`)
+
+// vary puts other names, or several, into a recorded command: `rm a.txt` becomes `rm 'with blank' l`.
+func vary(r *rand.Rand, text string) string {
+	text = recordedNames.ReplaceAllStringFunc(text, func(name string) string {
+		at := recordedNames.FindStringSubmatchIndex(name)
+		kinds := []string{name[at[4]:at[5]], "%f", "%f", "%f %f", "%p", "%n", "%d", "a.txt b.txt"}
+		return name[:at[4]] + kinds[r.IntN(len(kinds))] + name[at[5]:]
+	})
+	if r.IntN(5) == 0 {
+		text += []string{"; %c", " && %c", "\n%c"}[r.IntN(3)]
 	}
+	return expand(r, text)
+}
+
+// expand puts texts of the grammar where it names them: `%f` becomes `src/m.go`, and `date +%s` stays.
+func expand(r *rand.Rand, text string) string {
+	for at := 0; at+1 < len(text); {
+		if of := grammar[text[at+1]]; text[at] == '%' && of != nil {
+			text = text[:at] + of[r.IntN(len(of))] + text[at+2:]
+		} else {
+			at++
+		}
+	}
+	return text
 }
 
 // TestVariations runs commands and takes them back: the tree is as it was before, or the command was not called
@@ -123,20 +148,31 @@ func TestVariations(t *testing.T) {
 	if err := run(t, from, `printf w >'with blank'; printf n >$'n\nl'; ln b hard; printf m >mode; chmod 640 mode; printf h >.hidden
 		tar cf pack.tar src; printf '1\n2\n3\n' >a.txt; printf 2 >b.txt; mkdir sub
 		printf 1,b >n.csv; printf '#!/bin/sh\n' >evil; chmod 755 evil; cp evil src/x.sh; ln -s a.txt link; printf '{"a":[1]}' >a.json
-		printf -- '--- a\n+++ a\n@@ -1 +1 @@\n-mine\n+yours\n' >p.diff`); err != nil {
+		printf deep >sub/deep.txt; printf 'package x\n' >a.go; printf 'echo x\n' >x.sh; printf A=1 >.env; ln -s .env envlink; ln -s . selflink
+		mkdir 5 config dist scripts tests; printf -- '--- a\n+++ a\n@@ -1 +1 @@\n-mine\n+yours\n' >p.diff`); err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(*seed, 2))
-	texts := harmful(t)
-	for range *variations {
-		texts = append(texts, generate(r))
-	}
+	recorded := harmful(t)
 	counts := map[string]int{}
-	for _, text := range texts {
-		counts[takeBack(t, from, text)]++
+	var bases []string // commands that are said beforehand to be reversible
+	for _, text := range recorded {
+		how := takeBack(t, from, "", text)
+		counts[how]++
+		if how != notReversible {
+			bases = append(bases, text)
+		}
 	}
-	t.Logf("%d commands: %v", len(texts), counts)
-	if counts["taken back"] < len(texts)/10 {
+	for n := range *variations {
+		if len(bases) > 0 && n%2 == 1 {
+			counts[takeBack(t, from, arranged[r.IntN(len(arranged))], vary(r, bases[r.IntN(len(bases))]))]++
+		} else {
+			counts[takeBack(t, from, "", generate(r))]++
+		}
+	}
+	total := len(recorded) + *variations
+	t.Logf("%d commands: %v", total, counts)
+	if counts["taken back"] < total/10 {
 		t.Error("next to nothing was taken back: the test is none")
 	}
 }
@@ -144,23 +180,28 @@ func TestVariations(t *testing.T) {
 // labProject is the project of recorded commands.
 const labProject = "/srv/lab/proj"
 
-// takeBack runs one command and takes it back, and says how that went.
-func takeBack(t *testing.T, from, text string) string {
+const notReversible = "not called reversible"
+
+// takeBack runs one command in an arranged copy of the project and takes it back, and says how that went.
+func takeBack(t *testing.T, from, arrange, text string) string {
 	in := func(dir string) *Reach {
 		text := strings.ReplaceAll(text, labProject, dir)
 		return Of(effect.AnalyzeCommand(text, &effect.Options{Dir: dir, FS: obstat.OS{}}))
 	}
 	if r := in(from); !r.Certain() { // before a copy is made for it
-		return "not called reversible"
+		return notReversible
 	} else if len(r.Paths) == 0 {
 		return "said to change nothing"
 	}
 	dir := project(t, from)
 	defer os.RemoveAll(dir)
+	if arrange != "" && run(t, dir, arrange) != nil {
+		return "not arranged"
+	}
 	text = strings.ReplaceAll(text, labProject, dir)
 	reach := Of(effect.AnalyzeCommand(text, &effect.Options{Dir: dir, FS: obstat.OS{}}))
 	if !reach.Certain() {
-		return "not called reversible"
+		return notReversible
 	}
 	for _, p := range reach.Paths {
 		if !strings.HasPrefix(p.Paths.Known(), dir) {
@@ -175,7 +216,7 @@ func takeBack(t *testing.T, from, text string) string {
 	if err != nil || len(c.Gaps) > 0 {
 		return "not kept"
 	}
-	before := hashOf(t, dir)
+	before := linesOf(t, dir)
 	p := confine.Profile{Read: []string{"/"}, Execute: []string{"/"}, Write: []string{dir}, Delete: []string{dir}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // `cat < pipe` waits
 	defer cancel()
@@ -185,7 +226,7 @@ func takeBack(t *testing.T, from, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hashOf(t, dir) == before {
+	if slices.Equal(linesOf(t, dir), before) {
 		return "changed nothing"
 	}
 	if c, err = s.End(text, ""); err != nil {
@@ -197,11 +238,13 @@ func takeBack(t *testing.T, from, text string) string {
 	}
 	switch {
 	case errors.Is(err, changes.ErrAgainst):
-		t.Errorf("%q: called reversible, and then: %v", text, err)
+		t.Errorf("%q after %q: called reversible, and then: %v", text, arrange, err)
 	case err != nil:
-		t.Errorf("%q: %v", text, err)
-	case hashOf(t, dir) != before:
-		t.Errorf("%q: the tree differs after it was taken back", text)
+		t.Errorf("%q after %q: %v", text, arrange, err)
+	default:
+		if diff := cmp.Diff(before, linesOf(t, dir)); diff != "" {
+			t.Errorf("%q after %q: the tree differs after it was taken back: %s", text, arrange, diff)
+		}
 	}
 	return "taken back"
 }
@@ -227,7 +270,7 @@ func harmful(t *testing.T) (out []string) {
 				W, D  []string
 			}
 			if json.Unmarshal(line, &row) == nil && (row.C == "" || len(row.W)+len(row.D) > 0) {
-				if text := cmp.Or(row.C, row.Call.Input.Command, row.Input.Command); text != "" {
+				if text := stdcmp.Or(row.C, row.Call.Input.Command, row.Input.Command); text != "" {
 					out = append(out, text)
 				}
 			}

@@ -59,6 +59,7 @@ func (s *Store) keepFile(f *os.File, size int64) (digest string, sparse bool, er
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return "", false, err
 	}
+	s.wrote(int(size))
 	return digest, sparse, os.Rename(temp.Name(), to)
 }
 
@@ -71,6 +72,7 @@ func (s *Store) keepBytes(digest string, b []byte) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
+	s.wrote(len(b))
 	return statedir.Replace(to, b)
 }
 

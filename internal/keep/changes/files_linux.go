@@ -19,6 +19,14 @@ func isSparse(info fs.FileInfo) bool {
 	return ok && info.Size() > 1<<16 && st.Blocks*512 < info.Size()/2
 }
 
+// diskSize is the room that a file takes on the disk.
+func diskSize(info fs.FileInfo) int64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Blocks * 512
+	}
+	return info.Size()
+}
+
 func ownerOf(info fs.FileInfo) (uid, gid int) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -51,6 +59,12 @@ func Links(info fs.FileInfo) uint64 {
 		return 1
 	}
 	return uint64(st.Nlink)
+}
+
+// hasAttrs tells whether a path has extended attributes, without opening it; most directories have none.
+func hasAttrs(p string) bool {
+	n, err := unix.Llistxattr(p, nil)
+	return err == nil && n > 0
 }
 
 // attrsOf returns the extended attributes of an open file that are the user's, and its access lists; nil for none.

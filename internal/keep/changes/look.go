@@ -112,16 +112,14 @@ func noRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS)
 }
 
-// below looks at a directory and everything in it that the set has.
+// below looks at a directory and everything in it that the set has. It keeps nothing of one that is too large.
 func (l *look) below(top string, set paths.Set, except []string) error {
 	if !straight(filepath.Dir(top)) {
 		return nil
 	}
-	if l.keep && !l.fits(top, set, except) {
-		return errMany
-	}
-	visited := 0
-	return filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
+	var found []string
+	visited, bytes := 0, l.bytes
+	err := filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
 		if visited++; visited > 16*l.s.limits.Files {
 			return errMany
 		}
@@ -136,30 +134,24 @@ func (l *look) below(top string, set paths.Set, except []string) error {
 		case !set.Has(p):
 			return nil
 		}
-		return l.add(p, true)
-	})
-}
-
-// fits tells whether a directory is small enough to be kept, before the first of its files is.
-func (l *look) fits(top string, set paths.Set, except []string) bool {
-	n, bytes, fits := len(l.seen), l.bytes, true
-	filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil || !set.Has(p):
-			return nil
-		case d.IsDir() && slices.Contains(except, p):
-			return fs.SkipDir
+		found = append(found, p)
+		if l.keep {
+			if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+				bytes += info.Size()
+			}
 		}
-		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
-			bytes += info.Size()
-		}
-		if n++; n > l.s.limits.Files || bytes > l.s.limits.Call {
-			fits = false
-			return fs.SkipAll
+		if l.keep && (len(l.seen)+len(found) > l.s.limits.Files || bytes > l.s.limits.Call) {
+			return errMany
 		}
 		return nil
 	})
-	return fits
+	for _, p := range found {
+		if err != nil {
+			break
+		}
+		err = l.add(p, true)
+	}
+	return err
 }
 
 // settled is how long the time of a file's last change must be past for a later change to have another: file systems
@@ -217,6 +209,9 @@ func (s *Store) stateOf(p string, keep bool) (State, error) {
 
 // attrs reads the attributes of a directory. One that cannot be opened has none that could be told.
 func (st *State) attrs(p string) error {
+	if !hasAttrs(p) {
+		return nil
+	}
 	if f, err := openPlain(p); err == nil {
 		st.Attrs = attrsOf(f)
 		f.Close()

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -26,7 +27,7 @@ import (
 // Limits bound the store.
 type Limits struct {
 	File  int64         // bytes of one file
-	Call  int64         // bytes of one call
+	Call  int64         // bytes of one call; half of Total where that is less
 	Files int           // paths of one call
 	Total int64         // bytes in all; the oldest go first
 	Age   time.Duration // after which a change is forgotten
@@ -47,6 +48,7 @@ type Store struct {
 	now    func() time.Time
 	step   func()   // before each step of a restore, for tests that kill it
 	ended  *journal // that a killed process had begun
+	added  *atomic.Int64
 }
 
 // Open returns the store in a directory. It ends what a killed one had begun. A zero limit is that of [Usual].
@@ -57,7 +59,8 @@ func Open(dir string, l Limits) (*Store, error) {
 		}
 	}
 	l.Files, l.Age = cmp.Or(l.Files, Usual.Files), cmp.Or(l.Age, Usual.Age)
-	s := &Store{dir: dir, limits: l, now: time.Now, step: func() {}}
+	l.Call = min(l.Call, l.Total/2)
+	s := &Store{dir: dir, limits: l, now: time.Now, step: func() {}, added: new(atomic.Int64)}
 	return s, s.Recover()
 }
 
@@ -191,6 +194,7 @@ func (s *Store) write(c *Change) error {
 	if err != nil {
 		return err
 	}
+	s.wrote(len(b) + 1)
 	return statedir.Replace(s.name(c.ID), append(b, '\n'))
 }
 
@@ -217,6 +221,7 @@ func (s *Store) addEnding(c *Change) error {
 	if err != nil {
 		return err
 	}
+	s.wrote(len(b))
 	f, err := os.OpenFile(s.name(c.ID), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
@@ -425,7 +430,7 @@ func (s *Store) lock(alone bool) (release func(), err error) {
 			return nil, fmt.Errorf("the store of changes is not to be locked: %w", err)
 		}
 		if !Begun(s.dir) {
-			return func() { l.Unlock() }, nil
+			return func() { _, _ = s.noteWritten(), l.Unlock() }, nil // a sweep counts again
 		}
 		if alone { // and no other process is at it
 			err = s.recover()

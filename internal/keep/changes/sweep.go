@@ -3,19 +3,29 @@ package changes
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/paths"
 )
 
-// SweepNow forgets what the limits do not allow to be kept; it does so at most once in ten minutes.
-func (s *Store) SweepNow() error { return s.sweepBy("swept") }
+// SweepNow forgets what the limits do not allow to be kept: once in ten minutes, and at once where the next call might
+// not fit in the budget beside the others.
+func (s *Store) SweepNow() error {
+	if s.used() > s.most() {
+		return s.Sweep()
+	}
+	return s.sweepBy("swept")
+}
 
 // SweepOld is SweepNow for one who does not know the policy's budget: it forgets only what is too old, so that
 // secrets go although no call that changes files comes any more.
@@ -40,7 +50,43 @@ func (s *Store) sweepBy(name string) error {
 	return errors.Join(os.Chtimes(mark, s.now(), s.now()), s.Sweep())
 }
 
-// Sweep forgets what is too old, and then the oldest until all fit in the budget.
+// most is how much the changes may take of the budget, so that one more call fits in it.
+func (s *Store) most() int64 { return s.limits.Total - s.limits.Call }
+
+// writtenName is a file with a number in each line: the size of the store after the last sweep, and what was added.
+func (s *Store) writtenName() string { return filepath.Join(s.dir, "written") }
+
+// used returns how large the store is. Of a process that was killed before it noted its part, the next sweep learns.
+func (s *Store) used() (n int64) {
+	b, _ := os.ReadFile(s.writtenName()) // without one no sweep was made either, and is due
+	for line := range strings.Lines(string(b)) {
+		added, _ := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+		n += added
+	}
+	return n
+}
+
+// wrote counts bytes that were added to the store, as the disk counts them: in blocks.
+func (s *Store) wrote(n int) {
+	const block = 4096
+	s.added.Add((int64(n) + block - 1) / block * block)
+}
+
+// noteWritten writes down how much was added, for the process that has the lock.
+func (s *Store) noteWritten() error {
+	n := s.added.Swap(0)
+	if n == 0 {
+		return nil
+	}
+	f, err := os.OpenFile(s.writtenName(), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, n)
+	return errors.Join(err, f.Close())
+}
+
+// Sweep forgets what is too old, and then the oldest until the others fit in the budget with some room.
 func (s *Store) Sweep() error {
 	release, err := s.lock(true)
 	if err != nil {
@@ -54,27 +100,70 @@ func (s *Store) Sweep() error {
 	if err != nil {
 		return err
 	}
-	keep := slices.DeleteFunc(list, func(c *Change) bool {
+	young := slices.DeleteFunc(slices.Clone(list), func(c *Change) bool {
 		age := cmp.Or(c.Keep, s.limits.Age)
 		if c.Secret {
 			age = min(age, Secret)
 		}
-		old := s.now().Sub(c.Began) > age
-		if old {
+		return s.now().Sub(c.Began) > age
+	})
+	keep, size, err := s.fitting(young)
+	for _, c := range list {
+		if !slices.Contains(keep, c) {
 			err = errors.Join(err, os.Remove(s.name(c.ID)))
 		}
-		return old
-	})
-	size, bad := s.dropUnneeded(keep)
-	err = errors.Join(err, bad)
-	for size > s.limits.Total && len(keep) > 0 {
-		oldest := keep[len(keep)-1]
-		err = errors.Join(err, os.Remove(s.name(oldest.ID)))
-		keep = keep[:len(keep)-1]
-		size, bad = s.dropUnneeded(keep)
-		err = errors.Join(err, bad)
 	}
-	return errors.Join(err, s.dropOpen(keep), s.dropTemp())
+	err = errors.Join(err, s.dropUnneeded(keep), s.dropOpen(keep), s.dropTemp())
+	return errors.Join(err, statedir.Replace(s.writtenName(), fmt.Appendln(nil, size)))
+}
+
+// fitting returns the latest of some changes, as many as fit in the budget with everything else in the store, and the
+// size of it all. It leaves a part of the budget free, so that not each of the next calls has to sweep.
+func (s *Store) fitting(list []*Change) (keep []*Change, size int64, err error) {
+	sizes := map[string]int64{}
+	err = filepath.WalkDir(s.dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		sizes[p] = diskSize(info)
+		if dir := filepath.Dir(p); d.IsDir() || dir == s.dir {
+			size += sizes[p]
+		}
+		return nil
+	})
+	for i, c := range list {
+		more := sizes[s.name(c.ID)]
+		for digest := range c.digests() {
+			more += sizes[s.blob(digest)]
+			delete(sizes, s.blob(digest)) // one that several changes need counts once
+		}
+		if size+more > s.most()/16*15 {
+			return list[:i], size, err
+		}
+		size += more
+	}
+	return list, size, err
+}
+
+// digests are those of the contents that a change needs.
+func (c *Change) digests() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range c.Before {
+			if e := &c.Before[i]; e.Digest != "" && !yield(e.Digest) {
+				return
+			}
+		}
+		for i := range c.After {
+			e := &c.After[i]
+			if e.Digest != "" && e.Size <= mostMerged && !c.forgot(e.Path) && !yield(e.Digest) {
+				return
+			}
+		}
+	}
 }
 
 // dropOpen forgets that calls run whose changes are not kept any more: some agents never say that they ended.
@@ -135,38 +224,23 @@ func (s *Store) Forget(path string) (n int, err error) {
 			err = errors.Join(err, s.write(c))
 		}
 	}
-	_, bad := s.dropUnneeded(list)
-	return n, errors.Join(err, bad)
+	return n, errors.Join(err, s.dropUnneeded(list))
 }
 
-// dropUnneeded removes the contents that none of the changes needs, and returns the size of the rest.
-func (s *Store) dropUnneeded(list []*Change) (size int64, err error) {
+// dropUnneeded removes the contents that none of the changes needs.
+func (s *Store) dropUnneeded(list []*Change) error {
 	needed := map[string]bool{}
 	for _, c := range list {
-		for _, e := range c.Before {
-			needed[e.Digest] = true
-		}
-		for _, e := range c.After {
-			if e.Size <= mostMerged && !c.forgot(e.Path) {
-				needed[e.Digest] = true
-			}
+		for digest := range c.digests() {
+			needed[digest] = true
 		}
 	}
-	top := filepath.Join(s.dir, "blobs")
-	err = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+	return filepath.WalkDir(filepath.Join(s.dir, "blobs"), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || needed[filepath.Base(filepath.Dir(p))+d.Name()] {
 			return err
 		}
-		if !needed[filepath.Base(filepath.Dir(p))+d.Name()] {
-			return os.Remove(p)
-		}
-		info, err := d.Info()
-		if err == nil {
-			size += info.Size()
-		}
-		return err
+		return os.Remove(p)
 	})
-	return size, err
 }
 
 // dropTemp removes what killed processes have left.
