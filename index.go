@@ -40,7 +40,7 @@ func sortByShare(list []rankedRule, compiled func(Text) *pattern.Pattern) {
 		case len(r.If)+len(r.Except) > 0 || p == nil && !r.Whole():
 		case r.Whole() || p.MustMatch(""):
 			share[r] = math.MaxInt
-		case r.Pattern.Flavour == pattern.Exact:
+		case literalOf(p) != "": // also `tool:bash:sudo`, a regular expression
 			share[r] = math.MaxInt - 1
 		default:
 			share[r] = len(p.Shape().Prefix)

@@ -1,6 +1,7 @@
 package all_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,23 @@ var unordered = map[string]func(commands ...string) (name, text string){
 			rules = append(rules, `"Shell(`+base+`:`+args+`)"`)
 		}
 		return ".cursor/cli.json", `{"permissions": {"allow": [` + strings.Join(rules, ", ") + `], "deny": []}}`
+	},
+	// Chorus: "order within a list does not matter for the decision".
+	"chorus": func(commands ...string) (string, string) {
+		var rules []string
+		for _, c := range commands {
+			rules = append(rules, `"tool:bash:`+strings.Replace(regexp.QuoteMeta(c), ` \*`, `( .*)?`, 1)+`"`)
+		}
+		return "agent.json", `{"name": "a", "permissions": {"allow": [` + strings.ReplaceAll(strings.Join(rules, ", "), `\`, `\\`) +
+			`], "ask": []}}`
+	},
+	"copilot": func(commands ...string) (string, string) {
+		var rules []string
+		for _, c := range commands {
+			rules = append(rules, `"`+strings.TrimSuffix(c, " *")+`": true`)
+		}
+		slices.Sort(rules)
+		return ".vscode/settings.json", `{"chat.tools.terminal.autoApprove": {` + strings.Join(slices.Compact(rules), ", ") + `}}`
 	},
 	"agentscope": func(commands ...string) (string, string) {
 		var rules []string
@@ -110,6 +128,10 @@ func verdict(t rapid.TB, form func(...string) (string, string), command string, 
 	if err != nil {
 		t.Fatal(text, err)
 	}
-	c := &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"` + command + `"}`), Dir: "/p", Roots: []string{"/p"}}
+	tool := "Bash"
+	if d.Name() == "chorus" { // its action strings know the tool by this name alone
+		tool = "bash"
+	}
+	c := &obstat.Call{Tool: tool, Input: []byte(`{"command":"` + command + `"}`), Dir: "/p", Roots: []string{"/p"}}
 	return l.Policy.Decide(c, &obstat.Snapshot{HomeDir: "/home/u"}).Verdict
 }
