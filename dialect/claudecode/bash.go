@@ -290,7 +290,7 @@ func (w *lineWalk) effects(q *obstat.Question, i int) (reads, stays, touches boo
 		switch {
 		case e.Kind == effect.Read && e.Path != "/dev/null":
 			within := w.inside(e)
-			reads, stays = reads && within && !e.Secret, stays && within
+			reads, stays = reads && (within || w.v.mayRead(w.f, e)) && !e.Secret, stays && within
 		case e.Kind == effect.Delete && w.critical(e):
 			w.say(q, fieldCritical, cmp.Or(w.target(e), e.Path))
 		}
@@ -368,6 +368,44 @@ func elsewhere(c *effect.Command) bool {
 func (w *lineWalk) inside(e *effect.Effect) bool {
 	linked := e.Real != "" && e.Real != e.Path
 	return e.Path != "" && w.v.holds(w.f, slashed(e.Path)) && (!linked || w.v.holds(w.f, slashed(e.Real)))
+}
+
+// unlikely is a name that no rule is about by itself.
+const unlikely = "/\u2063-"
+
+// mayRead tells whether a rule allows reading the file of e, or all that lies below a directory. Claude Code lets
+// `cat ~/notes/x` and `ls ~/notes` pass by `Read(~/notes/**)`, as it does in the working directories.
+func (v *view) mayRead(f *obstat.Facts, e *effect.Effect) bool {
+	if len(v.Reads) == 0 || v.reads == nil || e.Path == "" {
+		return false
+	}
+	for _, p := range []string{e.Path, e.Real} {
+		if at := strings.IndexAny(p, "*?[{"); at >= 0 && e.Glob {
+			p = p[:strings.LastIndexByte(p[:at], '/')+1] // `cat /opt/x/*.md` may be any file there
+		}
+		p = strings.TrimRight(p, "/")
+		below := v.readable(f, p+unlikely) && v.readable(f, p+unlikely+unlikely)
+		if p != "" && !below && (!e.Target().Exact() || !v.readable(f, p)) {
+			return false
+		}
+	}
+	return true
+}
+
+// readable tells whether an allow rule is about reading a path.
+func (v *view) readable(f *obstat.Facts, p string) bool {
+	q := v.place(f, "Read", slashed(p))
+	for i, c := range v.reads() {
+		for _, s := range q.Subjects {
+			if s.Field != v.Reads[i].Field {
+				continue
+			}
+			if ok, _ := c.Match(s.Text); ok {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // critical tells whether a removal is asked about in every mode: of the root and the directories in

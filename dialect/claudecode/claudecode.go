@@ -132,7 +132,7 @@ const viewName = "claudecode"
 
 // Library returns the view of this dialect's Programs.
 func (Dialect) Library() *obstat.Library {
-	lib := kit.ViewLibrary(viewName, func(p *params) obstat.View { return &view{*p} })
+	lib := kit.ViewLibrary(viewName, func(p *params) obstat.View { return newView(*p) })
 	lib.Filters = map[string]func(*obstat.Rule) bool{exceptBroad: tooBroadForAuto}
 	return lib
 }

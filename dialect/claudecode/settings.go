@@ -239,6 +239,9 @@ func (l *loader) compiled(s *settings, e *tree.Node, sp spec, source, list strin
 	l.prog.Rules[list] = append(l.prog.Rules[list], *r)
 	l.params.note(sp)
 	l.params.Joined = l.params.Joined || v != obstat.Allow && sp.hasOperator()
+	if v == obstat.Allow && sp.tool == "Read" && !r.Whole() && l.fam.Rule == nil { // its relatives are not known to do so
+		l.params.Reads = append(l.params.Reads, readRule{r.Field, string(r.Pattern.Flavour), r.Pattern.Text})
+	}
 	if name, ok := strings.CutPrefix(r.Field, fieldParam); ok && !slices.Contains(l.params.Fields, name) {
 		l.params.Fields = append(l.params.Fields, name)
 	}

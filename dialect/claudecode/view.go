@@ -5,11 +5,13 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
+	"github.com/obstat/obstat/pattern"
 )
 
 // params are the settings of the files that the view needs.
@@ -22,10 +24,35 @@ type params struct {
 	Named   []string `json:"named,omitempty"`
 	// Joined: a deny or ask rule has an operator in it, `env | base64*`.
 	Joined bool `json:"joined,omitempty"`
+	// Reads are the allow rules for reading files.
+	Reads []readRule `json:"reads,omitempty"`
+}
+
+// A readRule is the pattern of `Read(~/notes/**)`, and where it starts.
+type readRule struct {
+	Field   string `json:"field,omitempty"`
+	Flavour string `json:"flavour"`
+	Text    string `json:"text"`
 }
 
 // A view turns a call of any agent into questions to Claude Code's rules.
-type view struct{ params }
+type view struct {
+	params
+	reads func() []*pattern.Pattern // of Reads
+}
+
+func newView(p params) *view {
+	return &view{p, sync.OnceValue(func() (out []*pattern.Pattern) {
+		for _, r := range p.Reads {
+			c, err := pattern.Compile(pattern.Flavour(r.Flavour), r.Text)
+			if err != nil {
+				c = &pattern.Pattern{} // matches nothing
+			}
+			out = append(out, c)
+		}
+		return out
+	})}
+}
 
 var (
 	_ kit.Outliner = (*view)(nil)

@@ -13,10 +13,13 @@ import (
 // clientAsked is in the output of the client where Codex has asked it for an approval.
 const clientAsked = "the client was asked"
 
-// codexClient is `lab codex-client CODEX DIR SANDBOX PROMPT`: an app-server's client without a user. It
-// starts one turn that asks on request, declines every question, and ends with the turn.
+// codexClient is `lab codex-client CODEX DIR SANDBOX PROMPT [APPROVALS]`: an app-server's client without a user. It
+// starts one turn that asks on request, or as it is told, declines every question, and ends with the turn.
 func codexClient(args []string, _ io.Reader, out, errs io.Writer) (int, error) {
-	if len(args) != 4 {
+	if len(args) == 4 {
+		args = append(args, "on-request")
+	}
+	if len(args) != 5 {
 		return 2, errors.New("codex-client: the program, a directory, a sandbox and a prompt")
 	}
 	cmd := exec.Command(args[0], "app-server")
@@ -86,7 +89,7 @@ func (c *client) hear(line string) {
 		c.send(object{"id": m.ID, "result": answer})
 	case string(m.ID) == "1":
 		c.send(object{"method": "initialized"})
-		c.send(object{"id": 2, "method": "thread/start", "params": object{"cwd": c.args[1], "approvalPolicy": "on-request",
+		c.send(object{"id": 2, "method": "thread/start", "params": object{"cwd": c.args[1], "approvalPolicy": c.args[4],
 			"sandbox": c.args[2]}})
 	case string(m.ID) == "2":
 		c.send(object{"id": 3, "method": "turn/start", "params": object{"threadId": m.Result.Thread.ID,

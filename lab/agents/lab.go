@@ -29,6 +29,7 @@ type options struct {
 	keep      bool
 	update    bool
 	confined  bool   // play the test suite that is confined
+	exports   bool   // play exported policies without obstat
 	pairs     bool   // play the pairs with and without obstat
 	without   bool   // of them only the halves without
 	changed   bool   // and of the others those for which the hook answers otherwise by now
@@ -78,6 +79,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	flags.BoolVar(&o.update, "update", false, "write docs/agents/results.md, or with -pairs docs/agents/never-looser.md")
 	flags.BoolVar(&o.confined, "confined", false, "play a test suite that is after a key, a hook and a host, bare and "+
 		"confined, and print the ledger's lines")
+	flags.BoolVar(&o.exports, "exports", false, "play no scenarios, but policies that obstat exports, by the agents alone")
 	flags.BoolVar(&o.pairs, "pairs", false, "play no scenarios, but the same calls with and without obstat")
 	flags.BoolVar(&o.without, "without", false, "with -pairs: only the runs without obstat, which are kept for later")
 	flags.BoolVar(&o.changed, "changed", false, "with -pairs: keep the recorded runs for whose calls obstat's hook "+
@@ -224,6 +226,8 @@ func (o *options) inner(agents []Agent) error {
 	switch {
 	case o.overhead > 0:
 		return o.compare(agents, newRun)
+	case o.exports:
+		return o.playExports(agents, newRun)
 	case o.pairs:
 		return o.playPairs(agents, newRun)
 	}

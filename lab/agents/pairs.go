@@ -22,7 +22,7 @@ const pairSeed = 30
 // base is where runs get their directories. Agents' sandboxes let commands write below /tmp, which would make
 // nothing outside of a project there.
 func (o *options) base() string {
-	if o.pairs {
+	if o.pairs || o.exports {
 		return "/var/tmp"
 	}
 	return ""

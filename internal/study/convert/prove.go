@@ -46,8 +46,10 @@ func (c *conversion) prove() error {
 	}
 	// Questions that were added have not sufficed: lines that still free something go.
 	c.strict = true
-	if err := c.compare(c.search()); err != nil || c.out.Differences.Looser == 0 || !c.tighten() {
-		return err
+	for range maxRounds {
+		if err := c.compare(c.search()); err != nil || c.out.Differences.Looser == 0 || !c.tighten() {
+			return err
+		}
 	}
 	return c.compare(c.search())
 }
@@ -329,8 +331,13 @@ func (c *conversion) drop(problems obstat.Errors) bool {
 	_, at := yaml(c.lines, c.deny)
 	why := map[int]string{}
 	for _, e := range problems {
-		if i, ok := at[e.Pos.Line-1]; ok && !e.Warning { // a comment is the first line
-			why[i] = e.Msg
+		i, ok := at[e.Pos.Line-1]
+		if !ok || e.Warning { // a comment is the first line
+			continue
+		}
+		why[i] = e.Msg
+		if e.Code == obstat.CodeNoEffect && len(e.Also) > 0 && c.written(at, e.Also[0].Line-1) {
+			why[i] = "" // the rule decides nothing in the original either
 		}
 	}
 	left := c.lines[:0:0]
@@ -339,12 +346,19 @@ func (c *conversion) drop(problems obstat.Errors) bool {
 		switch from := c.lines[i].from; {
 		case !gone:
 			left = append(left, c.lines[i])
-		case from != nil:
+		case from != nil && msg != "":
 			c.unsaid(from, fmt.Sprintf("`%s`: %s", c.lines[i].sentence(), msg))
 		}
 	}
 	c.lines = left
 	return len(why) > 0
+}
+
+// written tells whether a line of the new file says a rule of the original. Rules that count first in the original
+// have been made lines first, with what they free taken out of the stricter ones behind them.
+func (c *conversion) written(at map[int]int, line int) bool {
+	i, ok := at[line]
+	return ok && c.lines[i].from != nil
 }
 
 // builtin adds sentences for calls that the dialect allows by itself, where they make the two more alike

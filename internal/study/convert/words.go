@@ -85,7 +85,11 @@ func toolSentence(r *obstat.Rule, tool string, texts []string, exact bool) strin
 	if r.Whole() || slices.Contains(texts, "*") || slices.Contains(texts, "**") {
 		return "tool " + tool
 	}
-	if strings.Trim(r.Field, letters) != "" || slices.Contains(own, r.Field) || len(texts) != 1 || strings.Contains(texts[0], `"`) {
+	field := r.Field
+	if t, _ := effect.Lookup(tool); t.Canonical == "skill" && field == "skill" || field == "pattern" {
+		field = map[string]string{"Skill": "skill", "skill": "name", "SlashCommand": "command"}[tool]
+	}
+	if strings.Trim(field, letters) != "" || slices.Contains(own, field) || len(texts) != 1 || strings.Contains(texts[0], `"`) {
 		return ""
 	}
 	value, how := texts[0], "like"
@@ -95,11 +99,11 @@ func toolSentence(r *obstat.Rule, tool string, texts []string, exact bool) strin
 	if strings.Trim(value, letters+"-.*") != "" {
 		value = `"` + value + `"`
 	}
-	return fmt.Sprintf("tool %s where input.%s %s %s", tool, r.Field, how, value)
+	return fmt.Sprintf("tool %s where input.%s %s %s", tool, field, how, value)
 }
 
 // own are fields of rules that are none of an input.
-var own = []string{"", "agent", "skill", "pattern", "action", "args", "path"}
+var own = []string{"", "agent", "pattern", "action", "args", "path"}
 
 // verbWords adds deleting to a rule against writing.
 func verbWords(verb string, v obstat.Verdict) string {
