@@ -143,6 +143,19 @@ func TestLineRoundTrip(t *testing.T) {
 			header.Session != back.Session || header.Tool != back.Tool || header.Verdict != back.Verdict || header.Rule != back.Rule || header.Hash != back.Hash {
 			t.Fatalf("%s\nbegins with\n%+v %v", line, header, err)
 		}
+		var whole map[string]json.RawMessage
+		if err := json.Unmarshal(line, &whole); err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range ledger.Members(line) {
+			if string(whole[string(name)]) != string(value) {
+				t.Fatalf("%s\n%s is %s", line, name, value)
+			}
+			delete(whole, string(name))
+		}
+		if len(whole) > 0 {
+			t.Fatalf("%s\nis read without %v", line, whole)
+		}
 		again, err := back.Encode()
 		if err != nil || string(again) != string(line)+"\n" {
 			t.Fatalf("%s\nbecomes\n%s %v", line, again, err)
@@ -151,6 +164,20 @@ func TestLineRoundTrip(t *testing.T) {
 			t.Fatalf("%v, want %v (%v)", sum, r.Hash, err)
 		}
 	})
+}
+
+// TestBrokenMembers: no cut of a line makes its members unreadable in another way than ending early.
+func TestBrokenMembers(t *testing.T) {
+	line := chain(t, 1)[0]
+	for i := range line {
+		n := 0
+		for range ledger.Members(line[:i]) {
+			n++
+		}
+		if n > bytes.Count(line[:i], []byte(`":`)) {
+			t.Fatalf("%s has %d members", line[:i], n)
+		}
+	}
 }
 
 func TestNewerRecord(t *testing.T) {

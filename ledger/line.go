@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"time"
@@ -217,6 +218,50 @@ func ReadHeader(r *Record, line []byte) error {
 		return fmt.Errorf("%w (record format %d; this one knows %d)", ErrNewer, r.V, Version)
 	}
 	return nil
+}
+
+// Members yields the names and values of a sealed line's members as they are written, so that a store reads two of them
+// without decoding all. It ends where the text is no JSON.
+func Members(line []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		for i := 1; i < len(line) && line[i] == '"'; i++ {
+			end := valueEnd(line, i)
+			if end+1 >= len(line) || line[end] != ':' {
+				return
+			}
+			next := valueEnd(line, end+1)
+			if next > len(line) || !yield(line[i+1:end-1], line[end+1:next]) {
+				return
+			}
+			i = next // at a comma or the object's end
+		}
+	}
+}
+
+// valueEnd returns the place behind the value that begins at i, beyond the end of the line where it has none.
+func valueEnd(line []byte, i int) int {
+	for depth := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '"':
+			for i++; i < len(line) && line[i] != '"'; i++ {
+				if line[i] == '\\' {
+					i++
+				}
+			}
+			if depth == 0 {
+				return i + 1
+			}
+		case c == '{' || c == '[':
+			depth++
+		case depth == 0 && (c == '}' || c == ','): // behind a number
+			return i
+		case c == '}' || c == ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(line) + 1
 }
 
 // A headerReader reads fields in their order.

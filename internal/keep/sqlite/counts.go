@@ -1,24 +1,41 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/obstat/obstat/internal/keep/tally"
 	"github.com/obstat/obstat/ledger"
 )
 
-// count adds a line's record up. Its header is read already; kinds that are counted by more are decoded.
+// count adds a line's record up. Its header is read already; of a decision and an ask the members are read that are
+// counted beside it.
 func count(counts *tally.Counts, header *ledger.Record, line []byte, taken, now time.Time) {
-	r := header
-	if r.Kind == ledger.Decision || r.Kind == ledger.Ask {
-		if whole, err := ledger.Decode(line); err == nil {
-			r = whole
+	r := *header
+	if r.Kind != ledger.Decision && r.Kind != ledger.Ask {
+		counts.Add(&r, taken, now)
+		return
+	}
+	for name, value := range ledger.Members(line) {
+		if string(name) == "world" { // large, and nothing behind it is counted
+			break
+		}
+		switch string(name) {
+		case "request":
+			r.Request = string(bytes.Trim(value, `"`)) // only whether there is one counts
+		case "call":
+			r.Call = string(bytes.Trim(value, `"`))
+		case "nanos":
+			r.Nanos, _ = strconv.ParseInt(string(value), 10, 64)
+		case "detail":
+			r.Detail = value
 		}
 	}
-	counts.Add(r, taken, now)
+	counts.Add(&r, taken, now)
 }
 
 // keepCounts adds counts to those that the database has, in the transaction that indexes their records.
