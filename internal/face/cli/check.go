@@ -189,7 +189,9 @@ func (f *Factory) check(w io.Writer, p *loaded, call *obstat.Call, line int) (ob
 		err = writeJSON(w, checkJSON{explain.Version, line, d, newByJSON(&a)})
 	case line == 0:
 		s := newScreen(f.IO)
-		s.printf("%s%s\n", f.IO.paint(look, pad(verdict, s.margin)), visible(f.shorten(a.Reason(), a.From.Input.Names())))
+		s.label = look
+		s.said(verdict, visible(f.shorten(a.Reason(), a.From.Input.Names())))
+		s.label = dim
 		s.offers(choices, "")
 		err = s.flush(w)
 	default:

@@ -155,7 +155,11 @@ func (f *Factory) report(cmd *cobra.Command, err error) {
 	for i := range text {
 		text[i] = visible(text[i])
 	}
-	fmt.Fprintf(f.IO.Err, "obstat: %s\n", strings.Join(text, "\n"))
+	said := "obstat: " + strings.Join(text, "\n")
+	if f.IO.ErrTTY && len(text) == 1 {
+		said = strings.Join(wrap(said, f.IO.width()), "\n")
+	}
+	fmt.Fprintln(f.IO.Err, said)
 	var usage usageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(f.IO.Err, "\nUsage: %s\nSee \"%s --help\".\n", cmd.UseLine(), cmd.CommandPath())

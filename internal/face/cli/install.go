@@ -205,7 +205,11 @@ func (o *installOptions) show(p *pendingChange) {
 	default:
 		fmt.Fprintln(s.Out, visible(p.Name))
 	}
-	for _, line := range display.Diff(string(p.old), string(p.text)) {
+	lines := display.Diff(string(p.old), string(p.text))
+	if filepath.Ext(p.Name) == ".json" {
+		lines = display.Folded(lines)
+	}
+	for _, line := range lines {
 		fmt.Fprintln(s.Out, s.paint(signInk(line), visible(strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    "))))
 	}
 }

@@ -71,6 +71,39 @@ func TestLogFollow(t *testing.T) {
 	}
 }
 
+// TestLogSessions: a terminal shows the beginning of a long session's name, which --session takes, and a file the whole.
+func TestLogSessions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.db")
+	s, err := sqlite.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const long, other = "a1b2c3d4-1111-4222-8333-444455556666", "b1b2c3d4-1111-4222-8333-444455556666"
+	for _, id := range []string{long, other, "s1"} {
+		if err := s.Append(t.Context(), &ledger.Record{Kind: ledger.Decision, Verdict: "allow", Tool: "Bash", Session: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	show := func(tty bool, session string) string {
+		var out strings.Builder
+		o := &logOptions{Factory: newFactory(&IO{Out: &out, OutTTY: tty, Width: 40}), Store: storeOptions{Path: path}, Session: session, Limit: 9}
+		if err := o.run(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	if got := show(true, ""); !strings.Contains(got, "allow  Bash · a1b2c3d4…\n") || !strings.Contains(got, "Bash · s1\n") {
+		t.Error(got)
+	}
+	if got := show(true, "a1b2c3d4…"); !strings.Contains(got, "a1b2c3d4…") || strings.Contains(got, "b1b2") || strings.Contains(got, "s1") {
+		t.Error(got)
+	}
+	if got := show(false, ""); !strings.Contains(got, long) || !strings.Contains(got, other) {
+		t.Error(got)
+	}
+}
+
 func TestReadTime(t *testing.T) {
 	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.Local)
 	for s, want := range map[string]time.Time{"": {}, "90m": now.Add(-90 * time.Minute), "3d": now.AddDate(0, 0, -3), "2026-01-31": time.Date(2026, 1, 31, 0, 0, 0, 0, time.Local),

@@ -17,14 +17,37 @@ import (
 // kindsOfTools are the kinds that --tool takes beside names.
 const kindsOfTools = " shell powershell read write edit notebook patch delete move mkdir list glob grep fetch websearch task skill code "
 
-// byKind returns a query for the tools of a kind, if it names one, and which of its records are meant.
+// byKind returns a query for the tools of a kind, if it names one, and for sessions by the beginning that a
+// terminal shows, `a1b2c3d4…`, and which of its records are meant.
 func byKind(q ledger.Query) (ledger.Query, func(*ledger.Record) bool) {
 	kind := q.Tool
-	if !strings.Contains(kindsOfTools, " "+kind+" ") || kind == "" {
+	if !strings.Contains(kindsOfTools, " "+kind+" ") {
+		kind = ""
+	}
+	begins, short := strings.CutSuffix(q.Session, "…")
+	if kind == "" && !short {
 		return q, func(*ledger.Record) bool { return true }
 	}
-	q.Tool = "" // a tool of that name is of that kind
-	return q, func(r *ledger.Record) bool { return effect.ToolKind(r.Tool) == kind }
+	if kind != "" {
+		q.Tool = "" // a tool of that name is of that kind
+	}
+	if short {
+		q.Session = ""
+	}
+	return q, func(r *ledger.Record) bool {
+		return (kind == "" || effect.ToolKind(r.Tool) == kind) && (!short || strings.HasPrefix(r.Session, begins))
+	}
+}
+
+// shortSession is how much of a long id a terminal shows.
+const shortSession = 8
+
+// sessionWords returns the id of a session, on a terminal the beginning of a long one: `a1b2c3d4…`.
+func sessionWords(id string, io *IO) string {
+	if len(id) <= 2*shortSession || !io.OutTTY {
+		return id
+	}
+	return clip(id, shortSession+1)
 }
 
 // only leaves out records that are not wanted.
@@ -124,11 +147,16 @@ func entryPrinter(io *IO, w io.Writer) func(*ledger.Entry) error {
 				fmt.Fprintf(w, "%s\n", io.paint(bold, today))
 				day = today
 			}
-			stamp = at.Format(time.TimeOnly)
+			if stamp = at.Format(time.TimeOnly); io.narrow() {
+				stamp = at.Format("15:04")
+			}
 		}
 		return printEntry(io, w, stamp, e)
 	}
 }
+
+// narrow tells whether lines are for a terminal on which a call has no room beside a long time.
+func (s *IO) narrow() bool { return s.OutTTY && s.width() < 60 }
 
 // printEntry prints a record on a line, with the outcome of its call.
 func printEntry(io *IO, w io.Writer, stamp string, e *ledger.Entry) error {
@@ -156,7 +184,7 @@ func printEntry(io *IO, w io.Writer, stamp string, e *ledger.Entry) error {
 		}
 		parts = append(parts, "by "+by)
 	}
-	for _, who := range []string{r.Agent, r.Session} {
+	for _, who := range []string{r.Agent, sessionWords(r.Session, io)} {
 		if who != "" {
 			parts = append(parts, who)
 		}
@@ -164,10 +192,13 @@ func printEntry(io *IO, w io.Writer, stamp string, e *ledger.Entry) error {
 	if from := sender(r); from != "" {
 		parts = append([]string{"word of " + from}, parts...) // first, so that a narrow screen has it
 	}
-	head := fmt.Sprintf("%5d  %s  ", r.Seq, stamp)
+	head, wide := fmt.Sprintf("%5d  %s  ", r.Seq, stamp), 8
+	if io.narrow() {
+		head, wide = fmt.Sprintf("%d %s ", r.Seq, stamp), 5
+	}
 	rest := visible(strings.Join(parts, " · "))
 	if io.OutTTY {
-		rest = clip(rest, max(io.width()-columns(head)-10, 20))
+		rest = clip(rest, max(io.width()-columns(head)-max(wide, columns(visible(word)))-2, 10))
 	}
 	look := dim
 	switch word {
@@ -178,6 +209,6 @@ func printEntry(io *IO, w io.Writer, stamp string, e *ledger.Entry) error {
 	case "deny", "refused", "expired", "canceled", "revoked":
 		look = red
 	}
-	_, err := fmt.Fprintf(w, "%s%s  %s\n", head, io.paint(look, pad(visible(word), 8)), rest)
+	_, err := fmt.Fprintf(w, "%s%s  %s\n", head, io.paint(look, pad(visible(word), wide)), rest)
 	return err
 }

@@ -169,8 +169,11 @@ func (s *screen) stats(st *replay.Stats, top int) {
 		s.printf("the ledger has no decisions\n")
 		return
 	}
-	s.printf("%s from %s to %s\n\n", s.io.paint(bold, plural(total, "decision")), st.From.Local().Format(time.DateTime),
+	title := fmt.Sprintf("%s from %s to %s", plural(total, "decision"), st.From.Local().Format(time.DateTime),
 		st.To.Local().Format(time.DateTime))
+	lines := wrap(title, s.width)
+	lines[0] = s.io.paint(bold, plural(total, "decision")) + strings.TrimPrefix(lines[0], plural(total, "decision"))
+	s.printf("%s\n\n", strings.Join(lines, "\n"))
 	room := s.width - 24
 	for v := obstat.Allow; ; v-- {
 		n := st.Verdicts[v.String()]
@@ -196,6 +199,10 @@ func (s *screen) kinds(kinds []replay.Kind) {
 		return
 	}
 	s.printf("\nby kind of tool\n")
+	name := 0
+	for _, k := range kinds {
+		name = max(name, columns(visible(k.Kind)))
+	}
 	for _, k := range kinds {
 		var out []string
 		for _, word := range []string{"allow", "ask", "deny"} {
@@ -208,7 +215,11 @@ func (s *screen) kinds(kinds []replay.Kind) {
 				out = append(out, fmt.Sprintf("%s %d", word, n))
 			}
 		}
-		s.printf("%6d  %-12s %s\n", k.N, visible(k.Kind), strings.Join(out, " · "))
+		head := fmt.Sprintf("%6d  %s  ", k.N, pad(visible(k.Kind), name))
+		for _, l := range items(out, s.width-columns(head)) {
+			s.printf("%s%s\n", head, l)
+			head = strings.Repeat(" ", columns(head))
+		}
 	}
 }
 
@@ -284,11 +295,18 @@ func (s *screen) idle(rules []replay.Unused, top int) {
 		return
 	}
 	s.printf("\nrules that decided nothing\n")
+	rules = slices.CompactFunc(slices.Clone(rules), func(a, b replay.Unused) bool { // a line may be several rules
+		return a.Text == b.Text && a.Pos == b.Pos
+	})
 	for i, r := range rules {
 		if i == top {
 			s.printf("  … and %d more\n", len(rules)-i)
 			return
 		}
-		s.printf("  %s  %s\n", clip(visible(r.Text), s.width/2), s.io.paint(cyan, visible(r.Pos.String())))
+		text, pos, gap := clip(visible(r.Text), s.width/2), visible(r.Pos.String()), "  "
+		if s.io.OutTTY && columns(text)+columns(pos)+4 > s.width {
+			gap = "\n    " // whole, so that it can be copied
+		}
+		s.printf("  %s%s%s\n", text, gap, s.io.paint(cyan, pos))
 	}
 }

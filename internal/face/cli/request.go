@@ -65,7 +65,7 @@ func (s *screen) request(r *approval.Request, w obstat.World, now time.Time) str
 	s.hidden(v)
 	s.each(v)
 	s.forever(v)
-	s.text("who", whoWords(r, now))
+	s.text("who", whoWords(r, now, s.io))
 	s.offers(r.Offers, "nothing else that was asked lately")
 	if len(r.Offers) == 0 {
 		s.text("always", "no rule that could be offered would settle it; s allows it for the session")
@@ -107,10 +107,11 @@ func byDanger(effects []explain.Effect) []explain.Effect {
 }
 
 // whoWords names the agent, the time that is left, and the people who may answer.
-func whoWords(r *approval.Request, now time.Time) string {
+func whoWords(r *approval.Request, now time.Time, io *IO) string {
 	c := &r.Call
 	var parts []string
-	for _, p := range [][2]string{{"agent ", c.Agent}, {"session ", c.Session}, {"for ", c.User}, {"in ", c.Dir}} {
+	session := sessionWords(c.Session, io)
+	for _, p := range [][2]string{{"agent ", c.Agent}, {"session ", session}, {"for ", c.User}, {"in ", c.Dir}} {
 		if p[1] != "" {
 			parts = append(parts, p[0]+p[1])
 		}

@@ -59,6 +59,15 @@ func (s *screen) line(label, text string) {
 // text writes a label and a text that is broken into lines.
 func (s *screen) text(label, text string) { s.rows(label, [2]string{"", text}) }
 
+// said writes a label and a text, in lines for a terminal alone: a program reads one.
+func (s *screen) said(label, text string) {
+	if s.io.OutTTY {
+		s.text(label, text)
+		return
+	}
+	s.line(label, text)
+}
+
 // faint writes a note below a row.
 func (s *screen) faint(note string) {
 	for _, l := range wrap(visible(note), s.room()-3) {
@@ -471,6 +480,9 @@ func (s *screen) table(label string, rows []row) {
 	shrink(&stageW, 20)
 	shrink(&lookedW, 4)
 	shrink(&foundW, 4)
+	if over > 0 { // the part stands in the head, and at 40 columns has no room here
+		lookedW, foundW = -2, max(0, foundW+lookedW+2-over)
+	}
 	for _, r := range rows {
 		for _, l := range s.tableLines(&r, room, stageW, lookedW, foundW) {
 			s.line(label, l)
@@ -486,7 +498,12 @@ func (s *screen) tableLines(r *row, room, stageW, lookedW, foundW int) []string 
 	if r.faint {
 		look, text = dim, func(t string) string { return s.io.paint(dim, t) }
 	}
-	cell := func(t string, w int) string { return pad(clip(t, w), w) + "  " }
+	cell := func(t string, w int) string {
+		if w < 0 {
+			return ""
+		}
+		return pad(clip(t, w), w) + "  "
+	}
 	if r.head {
 		return []string{s.io.paint(bold, clip(r.stage, room))}
 	}

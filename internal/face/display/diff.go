@@ -78,6 +78,36 @@ func Diff(old, text string) (out []string) {
 	return signed(out, "  ", a[len(a)-end:len(a)-end+min(end, diffContext)])
 }
 
+// foldFrom is the length from which a difference is folded, foldDeep how far in lines stand that are joined.
+const (
+	foldFrom = 20
+	foldDeep = 5
+)
+
+// Folded joins the lines of a long difference of JSON that stand deeper than an agent's events, so that
+// `"PreToolUse": [ { "matcher": "*", ...` is one line; nothing is left out.
+func Folded(lines []string) (out []string) {
+	if len(lines) < foldFrom {
+		return lines
+	}
+	for _, l := range lines {
+		sign, text := l[:min(2, len(l))], l[min(2, len(l)):]
+		deep := len(text) - len(strings.TrimLeft(text, " \t"))
+		text = strings.TrimSpace(text)
+		if tabs := strings.Count(l, "\t"); tabs > 0 {
+			deep = 2 * tabs
+		}
+		n := len(out) - 1
+		joins := deep >= foldDeep || deep >= foldDeep-1 && strings.HasPrefix(text, "]")
+		if n >= 0 && joins && sign != "  " && sign == out[n][:2] {
+			out[n] += " " + text
+			continue
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
 // shared counts the lines that two texts begin and end with.
 func shared(a, b []string) (start, end int) {
 	for start < len(a) && start < len(b) && a[start] == b[start] {
