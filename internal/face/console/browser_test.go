@@ -273,6 +273,9 @@ func fifty(t *testing.T, browser context.Context) {
 	ann.see("document.querySelectorAll('.row.group').length == 1")
 	ann.do(chromedp.KeyEvent("f")) // they are similar: each on its own
 	ann.see("document.querySelector('#tally').textContent.startsWith('500 wait') && document.querySelectorAll('.row').length <= 60")
+	// The group was selected, so its first member is.
+	ann.see(fmt.Sprintf("document.querySelector('#scroll').getAttribute('aria-activedescendant') == 'row-%s'", ids[0]))
+	ann.see("document.querySelector('#pane').textContent.includes('target-000')")
 	ann.picture("inbox-500")
 	ann.eval(`performance.clearResourceTimings()`)
 	late := s.run("npm run late").Request.ID

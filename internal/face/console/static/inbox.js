@@ -128,8 +128,11 @@
     const was = shown, i = line();
     arrange();
     if (at && line() < 0 && shown.length) { // the next one that is still there
-      const now = new Map(shown.map((l, k) => [l.key, k])), heir = was.slice(Math.max(i, 0)).find((l) => now.has(l.key));
-      go(heir ? now.get(heir.key) : shown.length - 1);
+      const now = new Map(shown.map((l, k) => [l.key, k]));
+      const names = (l) => [l.key, ...(l.group ? l.members.map((m) => m.id) : [`group-${l.row.group}`])]; // folded or unfolded
+      const heir = was.slice(Math.max(i, 0)).flatMap(names).find((key) => now.has(key));
+      paint(true); // the list has its new height
+      go(heir ? now.get(heir) : shown.length - 1);
     }
     paint(true);
   };
