@@ -354,6 +354,9 @@ func deleteStep(parent int, name string, s step) error {
 	if err := unix.Fstatat(parent, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return nil // gone already
 	}
+	if s.Dir != (stat.Mode&unix.S_IFMT == unix.S_IFDIR) { // it may have the inode of the one that was removed
+		return &conflictError{"something of another kind has its name by now"}
+	}
 	if err := sameFile(parent, name, s); err != nil {
 		return err
 	}

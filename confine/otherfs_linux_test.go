@@ -155,3 +155,29 @@ func TestRecoverBesideNewRuns(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestDeletedAgain: a commit that is done again, after a file took the name and the inode of a directory that it had
+// removed, leaves the file: file systems use the number of a removed one for the next.
+func TestDeletedAgain(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/empty", []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stat unix.Stat_t
+	if err := unix.Lstat(dir+"/empty", &stat); err != nil {
+		t.Fatal(err)
+	}
+	parent, err := openReal(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(parent)
+	err = deleteStep(parent, "empty", step{Do: "delete", Dir: true, Lower: identity{Exists: true, Inode: stat.Ino}})
+	var conflict *conflictError
+	if !errors.As(err, &conflict) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Lstat(dir + "/empty"); err != nil {
+		t.Error(err)
+	}
+}

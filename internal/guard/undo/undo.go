@@ -153,7 +153,11 @@ func (r *Reach) files(a *effect.Analysis, e *effect.Effect) {
 		r.named(&a.Commands[e.Command])
 	}
 	named := false
-	for _, set := range []paths.Set{e.Target(), e.RealTarget()} {
+	target, real := e.Target(), e.RealTarget()
+	if real == target {
+		real = paths.Set{}
+	}
+	for _, set := range []paths.Set{target, real} {
 		if set.IsZero() {
 			continue
 		}

@@ -118,7 +118,7 @@ func (l *look) below(top string, set paths.Set, except []string) error {
 		return nil
 	}
 	var found []string
-	visited, bytes := 0, l.bytes
+	visited, bytes, known := 0, l.bytes, set.Known()
 	err := filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
 		if visited++; visited > 16*l.s.limits.Files {
 			return errMany
@@ -131,6 +131,11 @@ func (l *look) below(top string, set paths.Set, except []string) error {
 			return nil
 		case d != nil && d.IsDir() && slices.Contains(except, p):
 			return fs.SkipDir
+		case p != top && !strings.HasPrefix(p, known): // of `/p/a*` neither `/p/b` nor anything below `/p/src`
+			if d != nil && d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
 		case !set.Has(p):
 			return nil
 		}

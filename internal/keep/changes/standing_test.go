@@ -79,6 +79,24 @@ func TestMoreThanKept(t *testing.T) {
 	shell(t, dir, `[ $(ls new | wc -l) = 30 ]`)
 }
 
+// TestManyFilesBeside: directories in which no path of a pattern lies are not looked into, so that a large one beside a
+// file that `sed -i.bak` changes speaks against nothing.
+func TestManyFilesBeside(t *testing.T) {
+	s, dir := open(t), project(t)
+	s.limits.Files = 10
+	shell(t, dir, `mkdir many; for i in $(seq 400); do : >many/$i; done`)
+	c := save(t, s, "c", dir, "a*")
+	if len(c.Gaps) > 0 {
+		t.Fatalf("%v", c.Gaps)
+	}
+	before := hashOf(t, dir)
+	shell(t, dir, "sed -i.bak s/a/z/ a")
+	undo(t, s, end(t, s, "c"))
+	if hashOf(t, dir) != before {
+		t.Error("it is not as it was")
+	}
+}
+
 // TestTooLargeToTakeBack: a file that does not fit the store is not taken away, since it could not be put back.
 func TestTooLargeToTakeBack(t *testing.T) {
 	s, dir := open(t), project(t)

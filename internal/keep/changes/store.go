@@ -133,12 +133,22 @@ func (s *Store) Save(of Of, reach []Reach, secret bool, gaps ...Gap) (*Change, e
 	defer release()
 	c := &Change{ID: s.newID(), Of: of, Began: s.now(), Keep: s.limits.Age, Secret: secret}
 	l := &look{s: s, keep: true, seen: tree{}, gaps: gaps}
+	type once struct {
+		paths  paths.Set
+		except string
+	}
+	seen := map[once]bool{}
 	for _, given := range reach {
 		if given.Paths.IsAnything() {
 			l.gaps = append(l.gaps, Gap{Why: "which files it changes is not known"})
 			continue
 		}
 		for _, r := range resolved(given) {
+			if key := (once{r.Paths, strings.Join(r.Except, "\x00")}); seen[key] {
+				continue // `git add -A && git commit` is on one repository
+			} else {
+				seen[key] = true
+			}
 			c.Reach = append(c.Reach, r)
 			if err := l.reach(&r); errors.Is(err, errMany) && !l.full {
 				l.gaps = append(l.gaps, Gap{Path: Name(r.Paths.Known()), Why: err.Error()})
@@ -152,7 +162,11 @@ func (s *Store) Save(of Of, reach []Reach, secret bool, gaps ...Gap) (*Change, e
 	if err := s.write(c); err != nil {
 		return nil, err
 	}
-	return c, os.WriteFile(s.openName(of.Call, of.Session)+c.ID, nil, 0o600)
+	open := s.openName(of.Call, of.Session) + c.ID
+	if os.Link(s.name(c.ID), open) == nil { // which costs less than a file
+		return c, nil
+	}
+	return c, os.WriteFile(open, nil, 0o600)
 }
 
 // idTime is the time in an ID, of which later ones sort behind earlier ones.
@@ -164,7 +178,7 @@ func (s *Store) newID() string {
 	return s.now().UTC().Format(idTime) + "-" + hex.EncodeToString(b[:])
 }
 
-// openName begins the name of an empty file that says which change a call that runs has: its ID ends it. The same call
+// openName begins the name of a file that says which change a call that runs has: its ID ends it. The same call
 // may run twice at once.
 func (s *Store) openName(call, session string) string {
 	sum := sha256.Sum256([]byte(session + "\x00" + call))
