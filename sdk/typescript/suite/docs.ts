@@ -64,16 +64,16 @@ await assertExternalDirectory(ctx, "/elsewhere/a.txt");
 console.log(equal, executed.join(), refused.join(), asked.join(), finalRules.length);
 `;
 
-/** The pages, where their models come from, and the texts that each example prints; `joined` goes before the examples of a
- * document that are one program. */
-const pages: readonly { page: string; model?: string; head?: string; tail?: string; joined?: string; prints: readonly RegExp[] }[] = [
+/** The pages, where their models come from, and the texts that each example prints. Those of a document are `joined`: its functions
+ * call each other. */
+const pages: readonly { page: string; model?: string; head?: string; tail?: string; joined?: boolean; prints: readonly RegExp[] }[] = [
   { page: "sdk/typescript/README.md", prints: [/^deny /, /^(\d+ |not run: )/, /^allow$/] },
   { page: "docs/frameworks/vercel-ai-sdk.md", model: "ai", prints: [/tool-call.*tool-approval-request/s] },
   { page: "docs/frameworks/langchain.md", model: "langchain", prints: [/'human', 'ai'/] },
   { page: "docs/frameworks/openai-agents.md", model: "openai-agents", prints: [/'pay'/] },
   // As opencode calls it; around the real program it is run by opencode.ts.
   { page: "docs/frameworks/opencode.md", tail: OPENCODE, prints: [/^{"x":1} Denied: deny rule/] },
-  { page: "docs/frameworks/opencode-document.md", joined: DOCUMENT, tail: COMPARED, prints: [/^52 ls,make,make true,true bash ls,bash make,bash git push,external_directory \/elsewhere\/a.txt 1$/] },
+  { page: "docs/frameworks/opencode-document.md", head: DOCUMENT, joined: true, tail: COMPARED, prints: [/^52 ls,make,make true,true bash ls,bash make,bash git push,external_directory \/elsewhere\/a.txt 1$/] },
   // Large, and in make test-sdk alone.
   ...(process.env["FULL"] ? [{ page: "docs/frameworks/claude-agent-sdk.md", head: 'import { example } from "../suite/claude-agent-sdk.js";\nawait example();\n', prints: [/denied: deny rule/] }] : []),
 ];
@@ -85,7 +85,7 @@ try {
     const text = readFileSync(new URL(page, root), "utf8");
     const all = (kinds: string): string[] => [...text.matchAll(new RegExp(`^\`\`\`(?:${kinds})\\n(.*?)^\`\`\`$`, "gms"))].map((m) => m[1] ?? "");
     // The functions of a document call each other: they are one program, in which a rule alone is an expression.
-    const blocks = joined === undefined ? all("ts") : [joined + `const configs = [${all("json").join(",")}];\n` + all("typescript").map((b) => (b.startsWith("{") ? `(${b});\n` : b)).join(";\n")];
+    const blocks = !joined ? all("ts") : [`const configs = [${all("json").join(",")}];\n` + all("typescript").map((b) => (b.startsWith("{") ? `(${b});\n` : b)).join(";\n")];
     if (blocks.length !== prints.length) throw new Error(`${page} has ${blocks.length} examples, ${prints.length} are known`);
     for (const [i, code] of blocks.entries()) {
       const file = new URL(`${page.replaceAll(/\W/g, "-")}-${i}.js`, out);
