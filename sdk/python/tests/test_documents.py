@@ -154,6 +154,8 @@ def test_chorus_presets(shared: Server) -> None:
     for name, text in zip(("open", "standard", "locked"), presets, strict=True):
         names: dict[str, Any] = {"PermissionProfile": PermissionProfile}
         profile = eval(text, names)  # noqa: S307
+        found = engine.resolve_profile(name)
+        assert (list(found.allow), list(found.ask)) == (profile.allow, profile.ask), name
         for action in filter(None, actions):
             assert engine.check(engine.resolve_profile(name), action) is engine.check(profile, action), (name, action)
     assert engine.check(engine.resolve_profile("standard"), "tool:bash:npm test") is Decision.ASK

@@ -7,7 +7,10 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from obstat_sdk.adapters.jiuwen import Engine
+from openjiuwen.harness.security.core import PermissionEngine
+
+from obstat_sdk import ConfigError
+from obstat_sdk.adapters.jiuwen import Engine, install
 from suite import bad
 from suite.server import Server
 
@@ -54,9 +57,17 @@ def main() -> None:
             same = [asyncio.run(Engine(c, server=server.address).check_permission("bash", {"command": "ls"})).permission.value for c in (plain, more)]
             if LEVELS.index(same[1]) > LEVELS.index(same[0]):
                 raise SystemExit(f"an unknown field loosens: {name} {same}")
+        own = type("Own", (PermissionEngine,), {})
+        try:
+            install(server=server.address)
+        except ConfigError as e:
+            if own.__qualname__ not in str(e):
+                raise
+        else:
+            raise SystemExit("a subclass that obstat does not decide for goes unnoticed")
     finally:
         server.close()
-    print(f"  {len(cases) + 5} kinds of bad input, none allowed")
+    print(f"  {len(cases) + 6} kinds of bad input, none allowed")
 
 
 LEVELS = ("deny", "ask", "allow")

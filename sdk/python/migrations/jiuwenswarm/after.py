@@ -4,7 +4,7 @@ import asyncio
 import logging
 from pathlib import Path
 
-from openjiuwen.harness.security import factory
+from openjiuwen.harness.security.core import PermissionEngine
 
 from obstat_sdk.adapters import jiuwen
 
@@ -30,7 +30,7 @@ CALLS = [
 
 async def main() -> None:
     """Puts each call to the engine, and prints its answer."""
-    engine = factory.PermissionEngine(CONFIG, workspace_root=Path("/srv/ws"))
+    engine = PermissionEngine(CONFIG, workspace_root=Path("/srv/ws"))
     for tool, args in CALLS:
         got = await engine.check_permission(tool, args)
         print(tool, *args.values(), "->", got.permission.value)

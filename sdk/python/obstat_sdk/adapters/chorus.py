@@ -52,6 +52,15 @@ class PermissionProfile:
         return self.name or {"allow": list(self.allow), "ask": list(self.ask)}
 
 
+_FILES = ("tool:create_file:.*", "tool:str_replace:.*", "tool:view:.*", "tool:git:init", "tool:git:commit", "tool:git:branch .*")
+_SHOWN = {
+    "open": (("tool:.*",), ()),
+    "standard": (_FILES, ("tool:bash:.*", "tool:git:push .*", "tool:git:merge_request .*", "tool:self_edit:.*")),
+    "locked": (("tool:view:.*",), ()),
+}
+"""The patterns of the presets, for programs that show them: obstat goes by a preset's name."""
+
+
 class PermissionEngine:
     """Checks actions against profiles. Where obstat cannot be asked, the answer is DENY.
 
@@ -78,7 +87,7 @@ class PermissionEngine:
         where there is no such preset, or a pattern is no regular expression."""
         given = profile_name_or_dict
         if isinstance(given, str):
-            profile = PermissionProfile(name=given)
+            profile = PermissionProfile(*_SHOWN.get(given, ((), ())), name=given)
         else:
             lists = [given.get(k, []) for k in ("allow", "ask")]
             if set(given) - {"allow", "ask"} or not all(isinstance(v, list) and all(isinstance(p, str) for p in v) for v in lists):

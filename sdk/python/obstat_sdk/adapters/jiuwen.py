@@ -32,7 +32,7 @@ from openjiuwen.harness.security.core import PermissionEngine
 from openjiuwen.harness.security.models import PermissionLevel, PermissionResult
 from openjiuwen.harness.security.shell_ast import parse_shell_for_permission
 
-from .._types import Call, told
+from .._types import Call, ConfigError, told
 from ..client import AsyncClient, Client
 from ..guard import Checked, Guard
 
@@ -191,7 +191,11 @@ def _verdict(said: dict[str, Any]) -> tuple[PermissionLevel, str]:
 
 
 def install(**kwargs: Any) -> None:
-    """Has obstat decide for every `PermissionEngine` that is made from now on; `kwargs` are those of `Engine`."""
+    """Has obstat decide for every `PermissionEngine` that is made from now on, in whichever order it was imported; `kwargs` are
+    those of `Engine`. Raises `ConfigError` where a program has a subclass of its own already, whose calls obstat would not decide."""
+    for other in PermissionEngine.__subclasses__():
+        if other is not Engine:
+            raise ConfigError(f"{other.__module__}.{other.__qualname__} is a PermissionEngine that was defined before install()")
 
     class Installed(Engine):
         def __init__(self, *args: Any, **more: Any) -> None:
@@ -200,6 +204,12 @@ def install(**kwargs: Any) -> None:
     for module in (core, tool_security_rail, factory, security):
         if hasattr(module, "PermissionEngine"):
             module.PermissionEngine = Installed
+
+    def made(kind: type[Any], *_: Any, **__: Any) -> Any:
+        return object.__new__(Installed if kind is PermissionEngine else kind)
+
+    # Where a program has the class by name already, `from ...core import PermissionEngine`, that makes obstat's too.
+    PermissionEngine.__new__ = made
 
 
 class ObstatRail(PermissionInterruptRail):
