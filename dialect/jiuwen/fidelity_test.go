@@ -32,6 +32,29 @@ func TestGlob(t *testing.T) {
 	}
 }
 
+// TestAddedDrive: after `/add-dir C:\Users\me` its files may be named with either slash. With the floor on, a path
+// without quotes is the one that a shell reads, `C:Usersmea.txt`, and asks.
+func TestAddedDrive(t *testing.T) {
+	src := []byte(`permissions: {schema: tiered_policy, tools: {bash: ask}, external_directory: {"*": ask, "C:/Users/me": allow},
+  approval_overrides: [{id: s, tools: [bash], match_type: command, pattern: "re:.*C:/Users/me.*", action: allow, source: cli_add_dir}]}`)
+	for _, tt := range []struct {
+		command        string
+		floor, without obstat.Verdict
+	}{
+		{`type C:/Users/me/a.txt`, obstat.Allow, obstat.Allow},
+		{`type "C:\Users\me\a.txt"`, obstat.Allow, obstat.Allow},
+		{`type C:\Users\me\a.txt`, obstat.Ask, obstat.Allow},
+		{`type C:\Users\you\a.txt`, obstat.Ask, obstat.Ask},
+	} {
+		for floor, want := range map[string]obstat.Verdict{"on": tt.floor, "off": tt.without} {
+			d := load(t, src, map[string]string{"floor": floor}).Policy.Decide(shellCall(t, "bash", tt.command), nil)
+			if d.Verdict != want {
+				t.Errorf("%s, floor %s: %v: %s", tt.command, floor, d.Verdict, d.Reason())
+			}
+		}
+	}
+}
+
 // TestChannelReason: section 1, "Channels subject to checks": a call of a channel that is
 // checked is refused by its rule, not by the channel.
 func TestChannelReason(t *testing.T) {
