@@ -113,6 +113,7 @@ func byKey(all []limit) map[string][]limit {
 func (g *Gate) counted(key string, of []limit, u use, look bool) (out []reached) {
 	err := g.opts.Sessions.Tally(key, func(text []byte) []byte {
 		kept, uses := readUses(text, key, u.at)
+		out = nil // where another server counted meanwhile, it is called again
 		denied := false
 		for _, l := range of {
 			if kind := unitKinds[l.Unit]; kind != 0 && !u.is(kind) {
@@ -195,6 +196,7 @@ func (g *Gate) ran(c *obstat.Call) {
 	var waits []string
 	_ = g.opts.Sessions.Tally(key, func(text []byte) []byte {
 		_, uses := readUses(text, key, time.Now())
+		waits = nil
 		for _, u := range uses {
 			switch {
 			case u.is(useWaits) && u.digest == digest:

@@ -26,7 +26,7 @@ type Sessions interface {
 	// Mark adds marks that the session does not have yet.
 	Mark(session string, marks []string) error
 	// Tally replaces the text of a key, a limit's count, by change's. Nothing else changes it meanwhile. change may be
-	// called once more before, with no text.
+	// called more than once, also with no text; the last call counts.
 	Tally(key string, change func(text []byte) []byte) error
 }
 

@@ -157,7 +157,7 @@ func Open(ctx context.Context, opts Options) (*Server, error) {
 		return nil, err
 	}
 	gated := gate.Options{Policy: s.shelf, Store: opts.Store, World: opts.World, Who: opts.Who, Guarded: opts.Guarded,
-		Programs: opts.Programs,
+		Programs: opts.Programs, Sessions: deeds{opts.Store},
 		Approval: approval.Options{Timeout: opts.AskTimeout, Feed: s.feed, Logs: true, Apart: true}}
 	var err error
 	if s.gate, err = gate.Open(ctx, gated); err == nil {
@@ -279,6 +279,9 @@ func (s *Server) forget(ctx context.Context) {
 	every(ctx, loginLife, func() {
 		if err := s.auth.forget(ctx); err != nil && ctx.Err() == nil {
 			s.opts.Log.Warn("logins that are over could not be deleted", "error", err)
+		}
+		if err := (deeds{s.store}).forget(ctx); err != nil && ctx.Err() == nil {
+			s.opts.Log.Warn("sessions that are long over could not be deleted", "error", err)
 		}
 	})
 }
