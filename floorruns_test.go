@@ -161,6 +161,7 @@ func TestFloorNet(t *testing.T) {
 		"psql -h db.example", "git commit -m 'see evil.example'", "echo evil.example", "grep evil.example f", "cp /bin/ls d/x",
 		"gh pr create --body 'rm x'", "FOO='a b' make", "pytest tests/a.py",
 		"sudo -k", "python3 $TOOLS/x.py", "CARGO_TARGET_X_LINKER=aarch64-linux-gnu-gcc cargo build",
+		"curl -o evil.example https://db.example/", // a file of that name
 	} {
 		if d := pol.Decide(bashCall(c), testWorld); d.Verdict != obstat.Allow {
 			t.Errorf("%s: %s", c, d.Reason())

@@ -142,8 +142,10 @@ func TestOverOfParts(t *testing.T) {
 	rule := func(pattern, over string) string {
 		return fmt.Sprintf(`{"tool":"Bash","field":"command","match":{"wildcard":%q},"verdict":"allow","over":[%s]}`, pattern, over)
 	}
-	rules := rule("a *", `"auto-mode","reviewer"`) + "," + rule("b *", `"reviewer"`) + "," + rule("c *", "")
-	for command, want := range map[string]string{"a x": "auto-mode, reviewer", "b x": "reviewer", "a x && b x": "reviewer", "a x && c x": "", "c x": "", "d x": ""} {
+	rules := rule("a *", `"auto-mode","reviewer"`) + "," + rule("b *", `"reviewer"`) + "," + rule("c *", "") + "," + rule("git -C d *", `"reviewer"`) + "," + rule("git log*", "")
+	for command, want := range map[string]string{"a x": "auto-mode, reviewer", "b x": "reviewer", "a x && b x": "reviewer", "a x && c x": "", "c x": "", "d x": "",
+		"a x && git -C d log": "reviewer", // of the other spelling, `git log`, a rule may stop it, not speak for it
+	} {
 		c := &obstat.Call{Tool: "Bash", Input: fmt.Appendf(nil, `{"command":%q}`, command), Dir: "/home/u/project"}
 		if d := decideBy(t, `{"match":"rules","rules":"l"}`, rules, "ask", c); d.Over.String() != want {
 			t.Errorf("%s: %q, want %q (%s)", command, d.Over, want, d.Reason())
