@@ -103,8 +103,11 @@ func runsPrograms(config string) bool {
 func repository(dir string) (root string, ok bool) {
 	for ; filepath.IsAbs(dir); dir = filepath.Dir(dir) {
 		info, err := os.Lstat(filepath.Join(dir, ".git"))
-		if err == nil {
-			return dir, info.IsDir()
+		if err == nil && !info.IsDir() {
+			return dir, false
+		}
+		if _, err := os.Lstat(filepath.Join(dir, ".git/HEAD")); err == nil { // git takes no empty `.git` for one either
+			return dir, true
 		}
 		if dir == filepath.Dir(dir) {
 			break

@@ -200,3 +200,24 @@ func TestNotTakenBack(t *testing.T) {
 		t.Error("a hook would run")
 	}
 }
+
+// TestProjectOf: a directory `.git` with nothing in it makes no project of all that lies beside it.
+func TestProjectOf(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "p/src")
+	if err := os.MkdirAll(in, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := ProjectOf(in); got != in {
+		t.Errorf("%s is in the project %s", in, got)
+	}
+	if err := run(t, dir, "git init -q p"); err != nil {
+		t.Fatal(err)
+	}
+	if got := ProjectOf(in); got != filepath.Join(dir, "p") {
+		t.Errorf("%s is in the project %s", in, got)
+	}
+}

@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -321,11 +322,18 @@ func TestTampered(t *testing.T) {
 	if _, err := p.Apply(Of{}); !errors.Is(err, ErrAgainst) || !strings.Contains(err.Error(), "not trusted") {
 		t.Errorf("%v", err)
 	}
-	if err := os.WriteFile(s.name(change.ID), []byte(`{"id":`), 0o600); err != nil {
+	kept, err := os.ReadFile(s.name(change.ID))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Get(change.ID); err == nil {
-		t.Error("a list that is no JSON was taken")
+	other := bytes.Replace(kept, []byte(dir+"/a"), []byte(dir+"/b"), 1) // which would be put in its place
+	for _, text := range [][]byte{[]byte(`{"id":`), other, kept[65:]} {
+		if err := os.WriteFile(s.name(change.ID), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Get(change.ID); !errors.Is(err, ErrTampered) {
+			t.Errorf("%.80q: %v", text, err)
+		}
 	}
 	for _, id := range []string{"", "../x", "a/b", "nothing"} {
 		if _, err := s.Get(id); err == nil {

@@ -28,7 +28,7 @@ func (s *Store) begin(j *journal) error {
 	if err != nil {
 		return err
 	}
-	return statedir.Replace(s.journalName(), b)
+	return statedir.Replace(s.journalName(), sealed(b))
 }
 
 // Begun tells whether taking back has begun and not ended: by a process that is at it, or that was killed.
@@ -59,7 +59,7 @@ func (s *Store) recover() error {
 		return err
 	}
 	j := new(journal)
-	if err := json.Unmarshal(b, j); err != nil || j.Change == nil {
+	if err := unseal(b, j); err != nil || j.Change == nil {
 		return fmt.Errorf("%s was changed and is not trusted; remove it to go on: %w", s.journalName(), err)
 	}
 	if err := s.run(j); err != nil && Begun(s.dir) { // else it was rolled back

@@ -208,8 +208,21 @@ func (s *Store) write(c *Change) error {
 	if err != nil {
 		return err
 	}
-	s.wrote(len(b) + 1)
-	return statedir.Replace(s.name(c.ID), append(b, '\n'))
+	b = sealed(b)
+	s.wrote(len(b))
+	return statedir.Replace(s.name(c.ID), b)
+}
+
+// sealed is a line with its digest before it, so that one that was changed is noticed.
+func sealed(b []byte) []byte { return fmt.Appendf(nil, "%s %s\n", DigestOf(b), b) }
+
+// unseal reads a line that was sealed.
+func unseal(line []byte, into any) error {
+	digest, b, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+	if string(digest) != DigestOf(b) {
+		return errors.New("its digest is another")
+	}
+	return json.Unmarshal(b, into)
 }
 
 // An ending is how a call ended, in a line of its own behind its change: adding it costs a tenth of writing all anew.
@@ -235,12 +248,13 @@ func (s *Store) addEnding(c *Change) error {
 	if err != nil {
 		return err
 	}
+	b = sealed(b)
 	s.wrote(len(b))
 	f, err := os.OpenFile(s.name(c.ID), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(slices.Concat([]byte("\n"), b, []byte("\n")))
+	_, err = f.Write(slices.Concat([]byte("\n"), b))
 	return errors.Join(err, f.Close())
 }
 
@@ -340,12 +354,12 @@ func (s *Store) Get(id string) (*Change, error) {
 	}
 	c := new(Change)
 	first, rest, _ := bytes.Cut(b, []byte("\n"))
-	if err := json.Unmarshal(first, c); err != nil {
+	if err := unseal(first, c); err != nil {
 		return nil, fmt.Errorf("%s %w: %w", s.name(id), ErrTampered, err)
 	}
 	for line := range bytes.Lines(rest) {
 		e := new(ending)
-		if json.Unmarshal(line, e) == nil { // else a process was killed in the middle of it
+		if unseal(line, e) == nil { // else a process was killed in the middle of it
 			c.ends(e)
 		}
 	}
