@@ -152,7 +152,7 @@ func TestMistakes(t *testing.T) {
 		{"x = [1]\nfor i in range(60):\n    x = [x, x]\ny = str(x)  # prefix_rule(", "4:5 syntax"},
 		{"x = {}  # prefix_rule(", "1:5 syntax"},
 		{"prefix_rule(pattern=['git', x])", "1:29 unknown-name"},
-		{"# prefix_rule(\n" + strings.Repeat("# long\n", 40_000), "1:1 too-large"},
+		{"# prefix_rule(\n" + strings.Repeat("# long\n", 1_300_000), "1:1 too-large"},
 		{"# x\nallowed_approval_polices = ['never']", `2:1 unknown-key did you mean "allowed_approval_policies"?`},
 		{"allowed_approval_policies = ['always']", "1:30 bad-value"},
 		{"allowed_approval_policies = []", "1:29 missing"},

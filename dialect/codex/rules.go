@@ -27,7 +27,7 @@ const (
 
 // The limits of running a file.
 const (
-	maxRulesFile = 256 << 10 // bytes of the file
+	maxRulesFile = 8 << 20 // bytes of the file
 	maxSteps     = 50_000
 	maxMemory    = 16 << 20
 )

@@ -81,7 +81,7 @@ func TestTerminal(t *testing.T) {
 		sh("npm run build > ~/.bashrc"):    obstat.Ask,
 		{"Read", "file_path", "/p/README"}: obstat.Allow,
 	})
-	if len(l.Warnings) != 1 || !strings.Contains(l.Warnings[0].Error(), `write "pnpm add"`) || l.Warnings[0].Pos.Line != 6 {
+	if len(l.Warnings) != 1 || !strings.Contains(l.Warnings[0].Error(), `leave the * out`) || l.Warnings[0].Pos.Line != 6 {
 		t.Errorf("warnings %v", l.Warnings)
 	}
 }

@@ -71,7 +71,8 @@ func command(text string, v obstat.Verdict, line bool) claudecode.Entry {
 	if byLetter.MatchString(start) && !line {
 		// `git push:*` begins no command. To ask by it is harmless, and plainly meant.
 		if start = byLetter.ReplaceAllString(start, ""); v == obstat.Allow {
-			e.Says, e.Hint = "VS Code takes the * by the letter, so that this approves nothing", `write "`+start+`"`
+			e.Says, e.Hint = "VS Code takes the * by the letter, so that this approves nothing",
+				"leave the * out: a rule is for all that begins with it"
 			return e
 		}
 	}

@@ -113,7 +113,7 @@ func (o *options) playExports(agents []Agent, newRun func(*Agent, int) *run) err
 					problems = append(problems, fmt.Errorf("%s, policy %d: %w", a.Name, n+1, err))
 				}
 				for _, s := range got {
-					if s.ran && s.export != obstat.Allow || !s.ran && s.export == obstat.Allow {
+					if s.ran != (s.export == obstat.Allow) || s.ran && s.was != obstat.Allow {
 						fmt.Fprintf(o.out, "%s, policy %d: %s is %s by obstat, %s by the export; ran: %v\n", a.Name, n+1, s.call, s.was,
 							s.export, s.ran)
 					}
@@ -254,19 +254,20 @@ func (r *run) export(name, text string) (string, error) {
 // decided returns the witnesses as obstat decides them, by the policy and by its export.
 func (r *run) decided(policy, file, exported string) ([]seen, error) {
 	var out []seen
-	load := func(name, text string) (*dialect.Loaded, error) {
+	load := func(name, text, floor string) (*dialect.Loaded, error) {
 		files := []dialect.File{{Name: filepath.Join(r.project(), filepath.FromSlash(name)), Data: []byte(text)}}
 		d, err := all.Of("", files)
 		if err != nil {
 			return nil, err
 		}
-		return dialect.Load(d, &dialect.Input{Files: files, Home: r.home("")})
+		return dialect.Load(d, &dialect.Input{Files: files, Home: r.home(""),
+			Options: map[string]string{dialect.FloorOption: floor}})
 	}
-	was, err := load("obstat.yaml", policy)
+	was, err := load("obstat.yaml", policy, "on")
 	if err != nil {
 		return nil, err
 	}
-	now, err := load(file, exported)
+	now, err := load(file, exported, "off") // the agent by itself looks at the words of its rules alone
 	if err != nil {
 		return nil, err
 	}

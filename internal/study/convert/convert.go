@@ -185,6 +185,7 @@ func (c *conversion) say() {
 			before = append(before, len(c.lines)-1)
 		}
 	}
+	c.otherNames(before)
 	careful, ok := c.l.Dialect.(dialect.Careful)
 	if ok && !c.beside && slices.ContainsFunc(c.lines, whole) {
 		for _, t := range careful.Asks() {
@@ -210,10 +211,50 @@ func whole(ln line) bool {
 var everything = []string{"read anything", "write anything", "delete anything", "run anything", "connect anywhere",
 	"tool *"}
 
+// otherNames asks about the calls of a tool that has rules for some names alone: beside `tool Skill where input.skill is
+// review`, which a rule without arguments is, other skills and arguments.
+func (c *conversion) otherNames(before []int) {
+	for _, tool := range []string{"Skill", "skill", "SlashCommand"} {
+		of, args := "tool "+tool, ""
+		for _, i := range before {
+			ln := &c.lines[i]
+			if _, value, ok := strings.Cut(ln.text, of+" where input.skill is "); ok && ln.verdict == obstat.Allow && exactText(ln.from) {
+				args += ", " + value
+			}
+		}
+		about := func(ln line) bool { return strings.HasPrefix(ln.text, of+" where ") && ln.verdict == obstat.Allow }
+		rest := func(ln line) bool {
+			return ln.text == of || strings.HasPrefix(ln.text, of+" ") && ln.verdict == obstat.Ask
+		}
+		if !slices.ContainsFunc(c.lines, about) || slices.ContainsFunc(c.lines, rest) {
+			continue
+		}
+		if others := (line{verdict: obstat.Ask, text: of}); !c.deny {
+			c.exceptions(&others, before)
+			c.lines = append(c.lines, others)
+		}
+		if args != "" {
+			c.lines = append(c.lines, line{verdict: obstat.Ask,
+				text: of + " where input.skill in [" + args[2:] + `] and input.args like "*"`})
+		}
+	}
+}
+
+// exactText tells whether a rule is about one text.
+func exactText(r *obstat.Rule) bool {
+	_, exact, ok := globs(r.Pattern)
+	return ok && exact
+}
+
 // exceptions takes the target of a looser line that counts before it out of a deny or ask line.
 func (c *conversion) exceptions(ln *line, before []int) {
+	whole, join := ln.text, " where "
 	for _, i := range before {
 		o := &c.lines[i]
+		if others := otherCalls(o.text, whole); others != "" && o.verdict > ln.verdict {
+			ln.text, join = ln.text+join+others, " and "
+			continue
+		}
 		verb, target, _ := strings.Cut(ln.text, " ")
 		overb, otarget, _ := strings.Cut(o.text, " ")
 		if o.verdict <= ln.verdict || verb != overb || otarget == target || !narrower(otarget, target) {
@@ -225,6 +266,20 @@ func (c *conversion) exceptions(ln *line, before []int) {
 			ln.except = with.except
 		}
 	}
+}
+
+// otherCalls returns the condition for all but the calls of a sentence, `input.skill is not review` for `tool Skill where
+// input.skill is review`; "" where the sentence is no such part of `tool Skill`.
+func otherCalls(sentence, whole string) string {
+	cond, ok := strings.CutPrefix(sentence, whole+" where ")
+	field, value, is := strings.Cut(cond, " is ")
+	if ok && is && !strings.Contains(value, " and ") {
+		return field + " is not " + value
+	}
+	if field, value, is = strings.Cut(cond, " like "); ok && is && !strings.Contains(value, " and ") {
+		return field + " not like " + value
+	}
+	return ""
 }
 
 // narrower tells whether a target may be a part of another: `git push` of `git`, anything of `anything`. It spares the

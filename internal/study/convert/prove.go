@@ -336,7 +336,7 @@ func (c *conversion) drop(problems obstat.Errors) bool {
 			continue
 		}
 		why[i] = e.Msg
-		if e.Code == obstat.CodeNoEffect && len(e.Also) > 0 && c.written(at, e.Also[0].Line-1) {
+		if e.Code == obstat.CodeNoEffect && len(e.Also) > 0 && c.before(i, at, e.Also[0].Line-1) {
 			why[i] = "" // the rule decides nothing in the original either
 		}
 	}
@@ -354,11 +354,10 @@ func (c *conversion) drop(problems obstat.Errors) bool {
 	return len(why) > 0
 }
 
-// written tells whether a line of the new file says a rule of the original. Rules that count first in the original
-// have been made lines first, with what they free taken out of the stricter ones behind them.
-func (c *conversion) written(at map[int]int, line int) bool {
-	i, ok := at[line]
-	return ok && c.lines[i].from != nil
+// before tells whether a line of the new file says a rule that counts before that of line i in the original.
+func (c *conversion) before(i int, at map[int]int, other int) bool {
+	o, ok := at[other]
+	return ok && c.lines[o].from != nil && o < i
 }
 
 // builtin adds sentences for calls that the dialect allows by itself, where they make the two more alike

@@ -85,14 +85,18 @@ func toolSentence(r *obstat.Rule, tool string, texts []string, exact bool) strin
 	if r.Whole() || slices.Contains(texts, "*") || slices.Contains(texts, "**") {
 		return "tool " + tool
 	}
-	field := r.Field
-	if t, _ := effect.Lookup(tool); t.Canonical == "skill" && field == "skill" || field == "pattern" {
+	t, _ := effect.Lookup(tool)
+	field, skill := r.Field, t.Canonical == "skill"
+	if skill && (field == "skill" || field == "pattern") {
 		field = map[string]string{"Skill": "skill", "skill": "name", "SlashCommand": "command"}[tool]
 	}
 	if strings.Trim(field, letters) != "" || slices.Contains(own, field) || len(texts) != 1 || strings.Contains(texts[0], `"`) {
 		return ""
 	}
 	value, how := texts[0], "like"
+	if rest, args := strings.CutSuffix(value, " *"); args && skill { // with any arguments
+		value, exact = rest, !strings.Contains(rest, "*")
+	}
 	if exact {
 		how = "is"
 	}

@@ -30,7 +30,7 @@ var usual = map[obstat.Code]string{obstat.CodeNoEffect: "take it out",
 	obstat.CodeUnknownKey: "take it out: nothing reads it"}
 
 // Fold returns the findings with those of one kind, told by the code and by the advice that both give, as
-// one: the first, with the places of the others and how many they are.
+// one: the first, with the places of the others and how many they are. Of a rule without effect that is told once.
 func Fold(es obstat.Errors) (out obstat.Errors) {
 	type kind struct {
 		code    obstat.Code
@@ -40,7 +40,14 @@ func Fold(es obstat.Errors) (out obstat.Errors) {
 	}
 	at := map[kind]int{}
 	more := map[int]int{}
+	dead := map[obstat.Pos]bool{}
 	for _, e := range Masked(es) {
+		if e.Warning && e.Code == obstat.CodeNoEffect && e.Pos.IsValid() {
+			if dead[e.Pos] {
+				continue
+			}
+			dead[e.Pos] = true
+		}
 		k := kind{e.Code, e.Hint, e.Pos.File, e.Warning}
 		first, seen := at[k]
 		if !seen || e.Hint == "" || !e.Warning {

@@ -291,7 +291,7 @@ func (l *linter) duplicates() {
 				if before.String() == r.String() {
 					l.warn(r, obstat.CodeNoEffect, "take one of them out", "%s rule %s is there twice", r.Verdict,
 						r).Also = positions(before)
-				} else if sameTool(r, before) {
+				} else if sameTool(r, before) && !deeper(r, before) {
 					l.warn(r, obstat.CodeNoEffect, "take one of them out", "%s rule %s says the same as %s", r.Verdict, r,
 						before).Also = positions(before)
 				}
@@ -300,6 +300,13 @@ func (l *linter) duplicates() {
 			seen[k] = r
 		}
 	}
+}
+
+// deeper tells whether two rules that stop something are written as `Read(.env)` and `Read(**/.env)`: whether the first
+// is about every depth is a question of the reader, and people write both to be sure.
+func deeper(a, b *obstat.Rule) bool {
+	plain := strings.NewReplacer("**/", "", "./", "")
+	return a.Verdict != obstat.Allow && plain.Replace(a.Source) == plain.Replace(b.Source)
 }
 
 // lastCounts tells whether a mode looks for the last rule of a list that matches.

@@ -221,3 +221,15 @@ func TestCopies(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestFoldDeadOnce: a rule that a dialect calls dead is not told again as one that another covers.
+func TestFoldDeadOnce(t *testing.T) {
+	at := obstat.Pos{File: "f", Line: 4, Col: 5}
+	got := lint.Fold(obstat.Errors{
+		{Code: obstat.CodeNoEffect, Pos: at, Msg: "xargs is taken off", Hint: "write a rule for its command", Warning: true},
+		{Code: obstat.CodeNoEffect, Pos: at, Msg: "adds nothing", Hint: "take it out", Warning: true},
+		{Code: obstat.CodeRisky, Pos: at, Msg: "wide", Hint: "narrow it", Warning: true}})
+	if len(got) != 2 || got[0].Msg != "xargs is taken off" || got[1].Msg != "wide" {
+		t.Errorf("%v", got)
+	}
+}

@@ -92,10 +92,15 @@ func (l *linter) tell(r, by *obstat.Rule, last bool) {
 		how = "stands after it, and the last match counts"
 	}
 	hint := "take one of them out, or make " + by.String() + " narrower"
+	if !l.users(by) {
+		hint = "take it out: the other is built in"
+	}
 	var e *obstat.Error
 	switch {
 	case r.Verdict == by.Verdict && !sameTool(r, by):
 		return
+	case r.Verdict == by.Verdict && !l.users(by):
+		e = l.warn(r, obstat.CodeNoEffect, "take it out", "%s rule %s adds nothing: the same is built in (%s)", r.Verdict, r, by)
 	case r.Verdict == by.Verdict:
 		e = l.warn(r, obstat.CodeNoEffect, "take it out", "%s rule %s adds nothing: %s covers it and says the same",
 			r.Verdict, r, by)
