@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,21 +37,24 @@ type witness struct {
 }
 
 var witnesses = []witness{
-	{command: "touch w1.txt", file: "w1.txt"}, {command: "mkdir w2", file: "w2"}, {command: "cp keep.txt w3.txt", file: "w3.txt"},
+	{command: "touch w1.txt", file: "w1.txt"}, {command: "mkdir w2", file: "w2"},
+	{command: "cp keep.txt w3.txt", file: "w3.txt"},
 	{command: "mv mv.txt w4.txt", file: "w4.txt"}, {command: "rm rm5.txt", file: "rm5.txt", gone: true},
 	{command: "git tag w6", file: ".git/refs/tags/w6"}, {command: "git branch w7", file: ".git/refs/heads/w7"},
 	{command: "make w8.txt", file: "w8.txt"}, {command: "env CI=1 touch w9.txt", file: "w9.txt"},
 	{command: "bash -c 'touch w10.txt'", file: "w10.txt"}, {command: "echo x > w11.txt", file: "w11.txt"},
 	{command: "tee w12.txt < keep.txt", file: "w12.txt"}, {command: "touch src/w13.txt", file: "src/w13.txt"},
 	{command: "rm -f src/rm14.txt", file: "src/rm14.txt", gone: true},
-	{command: "touch w15.txt && git tag w15", file: ".git/refs/tags/w15"}, {command: "/usr/bin/touch w16.txt", file: "w16.txt"},
+	{command: "touch w15.txt && git tag w15", file: ".git/refs/tags/w15"},
+	{command: "/usr/bin/touch w16.txt", file: "w16.txt"},
 	{command: "ln -s keep.txt w17", file: "w17"}, {command: `python3 -c "open('w18.txt','w')"`, file: "w18.txt"},
 	{command: "touch secret/w19.txt", file: "secret/w19.txt"}, {command: "git -C . tag w20", file: ".git/refs/tags/w20"},
 	{file: "w21.txt"}, {file: "src/w22.txt"}, {file: "secret/w23.txt"},
 }
 
 // exportTargets are the agents that have a language to export to, each with the file that it reads.
-var exportTargets = map[string]string{agent.ClaudeCode: ".claude/settings.json", agent.Codex: ".codex/rules/default.rules",
+var exportTargets = map[string]string{
+	agent.ClaudeCode: ".claude/settings.json", agent.Codex: ".codex/rules/default.rules",
 	agent.Gemini: ".gemini/policies/obstat.toml", agent.OpenCode: "opencode.json"}
 
 // exportDriver is an agent that asks by itself where its rules do not allow.
@@ -147,11 +149,12 @@ func (o *options) tellExports(a *Agent, list []seen) int {
 		return n
 	}
 	freer := count(func(s seen) bool { return s.ran && s.export != obstat.Allow })
+	allowed := count(func(s seen) bool { return s.was == obstat.Allow })
 	fmt.Fprintf(o.out, "%s %s: %d policies, %d calls: %d of %d that obstat allows ran, %d of %d that it does not were held; "+
 		"%d of those that ran are the agent's own word; %d ran against the export, %d did not run against it\n",
 		a.Name, a.Version, len(exportedPolicies), len(list),
-		count(func(s seen) bool { return s.was == obstat.Allow && s.ran }), count(func(s seen) bool { return s.was == obstat.Allow }),
-		count(func(s seen) bool { return s.was != obstat.Allow && !s.ran }), count(func(s seen) bool { return s.was != obstat.Allow }),
+		count(func(s seen) bool { return s.was == obstat.Allow && s.ran }), allowed,
+		count(func(s seen) bool { return s.was != obstat.Allow && !s.ran }), len(list)-allowed,
 		count(func(s seen) bool { return s.was != obstat.Allow && s.ran && s.export == obstat.Allow }), freer,
 		count(func(s seen) bool { return !s.ran && s.export == obstat.Allow }))
 	return freer
@@ -239,14 +242,15 @@ func (r *run) export(name, text string) (string, error) {
 	if err := r.write(file, text); err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(context.Background(), filepath.Join(r.bin(), "obstat"), "policy", "export", "--to", name, "--json", file)
+	cmd := exec.Command(filepath.Join(r.bin(), "obstat"), "policy", "export", "--to", name, "--json", file)
 	cmd.Dir, cmd.Env = r.project(), r.env()
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	var exported struct{ Text string }
 	if err != nil {
-		return "", fmt.Errorf("obstat policy export: %v: %s", err, errs.String()) // an ExitError would be taken for the lab's own
+		// An ExitError would be taken for the lab's own.
+		return "", fmt.Errorf("obstat policy export: %v: %s", err, errs.String())
 	}
 	return exported.Text, json.Unmarshal(out, &exported)
 }
@@ -275,13 +279,14 @@ func (r *run) decided(policy, file, exported string) ([]seen, error) {
 		call := obstat.Call{Tool: "Bash", Dir: r.project(), Roots: []string{r.project()}}
 		fields, told := map[string]string{"command": w.command}, w.command
 		if w.command == "" {
-			call.Tool, fields, told = "Write", map[string]string{"file_path": filepath.Join(r.project(), w.file), "content": "x\n"},
-				"write "+w.file
+			call.Tool, told = "Write", "write "+w.file
+			fields = map[string]string{"file_path": filepath.Join(r.project(), w.file), "content": "x\n"}
 		}
 		own := call
 		i := slices.Index([]string{agent.Gemini, agent.Codex, agent.OpenCode}, now.Dialect.Name())
 		if i >= 0 {
-			own.Tool = [][]string{{"run_shell_command", "write_file"}, {"shell", "apply_patch"}, {"bash", "write"}}[i][len(fields)-1]
+			tools := [][]string{{"run_shell_command", "write_file"}, {"shell", "apply_patch"}, {"bash", "write"}}
+			own.Tool = tools[i][len(fields)-1]
 		}
 		call.Input, _ = json.Marshal(fields)
 		own.Input = call.Input
@@ -292,7 +297,8 @@ func (r *run) decided(policy, file, exported string) ([]seen, error) {
 		if i == 2 && len(fields) == 2 {
 			own.Input, _ = json.Marshal(map[string]string{"filePath": fields["file_path"], "content": "x\n"})
 		}
-		out = append(out, seen{told, was.Policy.Decide(&call, obstat.OS{}).Verdict, now.Policy.Decide(&own, obstat.OS{}).Verdict, false})
+		out = append(out, seen{call: told, was: was.Policy.Decide(&call, obstat.OS{}).Verdict,
+			export: now.Policy.Decide(&own, obstat.OS{}).Verdict})
 	}
 	return out, nil
 }

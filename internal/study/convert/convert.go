@@ -211,14 +211,16 @@ func whole(ln line) bool {
 var everything = []string{"read anything", "write anything", "delete anything", "run anything", "connect anywhere",
 	"tool *"}
 
-// otherNames asks about the calls of a tool that has rules for some names alone: beside `tool Skill where input.skill is
+// otherNames asks about the calls of a tool that has rules for some names alone: beside `tool Skill
+// where input.skill is
 // review`, which a rule without arguments is, other skills and arguments.
 func (c *conversion) otherNames(before []int) {
 	for _, tool := range []string{"Skill", "skill", "SlashCommand"} {
 		of, args := "tool "+tool, ""
 		for _, i := range before {
 			ln := &c.lines[i]
-			if _, value, ok := strings.Cut(ln.text, of+" where input.skill is "); ok && ln.verdict == obstat.Allow && exactText(ln.from) {
+			_, value, ok := strings.Cut(ln.text, of+" where input.skill is ")
+			if ok && ln.verdict == obstat.Allow && exactText(ln.from) {
 				args += ", " + value
 			}
 		}

@@ -76,7 +76,7 @@ func (c *conversion) tighten() bool {
 				continue
 			}
 			gone[at] = true
-			if narrow, ok := forTool(&c.lines[at]); ok {
+			if narrow, ok := forTool(&c.lines[at]); ok && !c.strict { // else the two would take turns
 				more = append(more, narrow)
 			} else if from := c.lines[at].from; from != nil {
 				c.unsaid(from, fmt.Sprintf("`%s` would allow %s as well, which is %s: %s", c.lines[at].sentence(),
@@ -257,6 +257,10 @@ func (c *conversion) stricter(r *diff.Region) (line, bool) {
 		if ln.text = "run " + commandOf(a.Commands[i].Text, true); a.Commands[i].Text != "" && !c.allows(ln.text) {
 			return ln, ln.text != "run "
 		}
+	}
+	if r.Was == obstat.Deny && len(a.Commands) > 0 { // it counts before lines that allow or ask
+		ln.text = "run " + commandOf(a.Commands[0].Text, true)
+		return ln, a.Commands[0].Text != "" && ln.text != "run "
 	}
 	return ln, false
 }

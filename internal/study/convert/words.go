@@ -90,7 +90,8 @@ func toolSentence(r *obstat.Rule, tool string, texts []string, exact bool) strin
 	if skill && (field == "skill" || field == "pattern") {
 		field = map[string]string{"Skill": "skill", "skill": "name", "SlashCommand": "command"}[tool]
 	}
-	if strings.Trim(field, letters) != "" || slices.Contains(own, field) || len(texts) != 1 || strings.Contains(texts[0], `"`) {
+	known := strings.Trim(field, letters) == "" && !slices.Contains(own, field)
+	if !known || len(texts) != 1 || strings.Contains(texts[0], `"`) {
 		return ""
 	}
 	value, how := texts[0], "like"
