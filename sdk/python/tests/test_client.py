@@ -302,3 +302,16 @@ def test_put_again_is_one_call(shared: Server) -> None:
         return out
 
     assert asyncio.run(go()) == [True, True, False]  # the policy denies doom_loop
+
+
+def test_spaced_json_is_one_call(shared: Server) -> None:
+    """Arguments that a model writes with other spaces and in another order are the call that was asked about, which runs once."""
+    guard = Guard(shared.address, session=uuid.uuid4().hex, agent="a")
+    first = guard.check("pay", '{"to":"bob","amount":5}', id="1")
+    again = guard.check("pay", '{ "amount" : 5,\n "to": "bob" }', id="1")
+    assert first.asking and again.asking and first.decision.id == again.decision.id
+    other = guard.check("pay", '{"to":"eve","amount":5}', id="1")
+    assert other.asking and other.decision.id != first.decision.id
+    shared.approve_all()
+    assert guard.check("pay", '{ "amount" : 5,\n "to": "bob" }', id="1").allowed
+    assert not guard.check("pay", '{"to":"bob","amount":5}', id="1").allowed
