@@ -46,7 +46,7 @@ func claudeCode() *Agent {
 			},
 			version: "2.1.326", covers: claudeCovers,
 			brief: "yes; not in plan mode, and in auto mode only over a rule that says so | its " +
-				"prompt; in `bypassPermissions` denied | yes | denied",
+				"prompt; in `bypassPermissions` obstat ask | yes | denied",
 		},
 		traits: traits{
 			programs: "claude claude-code", process: "claude claude-code", clients: "claude-code",
@@ -119,7 +119,8 @@ var claudeCovers = []Limit{
 	{"headless runs", Yes, "With -p an ask that nobody can answer is a denial."},
 	{"modes", Partly, "In plan mode, and in modes that are not known, obstat says no and asks, but never yes; in auto " +
 		"mode the classifier decides about what a rule allows, unless the rule says over: auto-mode; in bypassPermissions " +
-		"an ask is a denial, since some calls would run."},
+		"obstat ask is asked, and the call is denied where nobody answers there, since Claude Code's own prompt is not " +
+		"reliably shown."},
 	{"tools without a hook", No, "@file mentions and what the user runs with ! reach no hook."},
 	{"permission prompts", Partly, "A --permission-prompt-tool and the PermissionRequest hook are asked at once, and the " +
 		"first answer wins; PreToolUse denials are final."},

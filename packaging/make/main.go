@@ -198,8 +198,8 @@ func run(out, only string, key *minisign.SecretKey) error {
 // build builds one static binary. Version, commit and its time are given to the linker; nothing of
 // this machine gets in.
 func build(name string, t packaging.Target, at *commit) ([]byte, error) {
-	stamp := fmt.Sprintf("-X 'github.com/obstat/obstat/internal/face/cli.stamped=%s %s %s'", at.version, at.revision,
-		at.time.Format(time.RFC3339))
+	stamp := fmt.Sprintf("-X 'github.com/obstat/obstat/internal/face/cli.stamped=obstat-release %s %s %s'", at.version,
+		at.revision, at.time.Format(time.RFC3339))
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= "+stamp, "-o", name,
 		"./cmd/obstat")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOOS="+t.OS, "GOARCH="+t.Arch, "GOAMD64=v1",

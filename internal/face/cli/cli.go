@@ -302,8 +302,8 @@ var stamped string
 func thisVersion() versionJSON {
 	v := versionJSON{V: explain.Version, Version: "(devel)", Go: runtime.Version(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	if f := strings.Fields(stamped); len(f) == 3 {
-		v.Version, v.Revision, v.Time, v.Modified = f[0], f[1], f[2], strings.HasSuffix(f[0], "+dirty")
+	if f := strings.Fields(stamped); len(f) == 4 && f[0] == "obstat-release" {
+		v.Version, v.Revision, v.Time, v.Modified = f[1], f[2], f[3], strings.HasSuffix(f[1], "+dirty")
 		return v
 	}
 	info, ok := debug.ReadBuildInfo()

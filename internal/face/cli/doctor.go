@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -182,7 +183,10 @@ func selfBinary() doctor.Binary {
 	return doctor.Binary{Obstat: true, Version: v.Version, Revision: v.Revision}
 }
 
-// inspect reads the build information in a program file; the program is not run.
+// release is the stamp of a release in the bytes of its program: make dist leaves it out of the build information.
+var release = regexp.MustCompile(`obstat-release ([^ ()]{1,80}) ([0-9a-f]{7,40}) [0-9]{4}-`)
+
+// inspect reads the build information in a program file, and the stamp of a release; the program is not run.
 func inspect(path string) (*doctor.Binary, error) {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
@@ -194,6 +198,11 @@ func inspect(path string) (*doctor.Binary, error) {
 	}
 	if self, ok := debug.ReadBuildInfo(); ok {
 		b.Obstat = info.Main.Path == self.Main.Path
+	}
+	if data, err := os.ReadFile(path); err == nil && b.Obstat {
+		if m := release.FindSubmatch(data); m != nil {
+			b.Version, b.Revision = string(m[1]), string(m[2])
+		}
 	}
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {

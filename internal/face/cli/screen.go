@@ -83,8 +83,21 @@ func (s *screen) rows(label string, rows ...[2]string) {
 			column = max(column, columns(visible(r[0]))+2)
 		}
 	}
+	most := s.room() * 2 / 3
+	if column > most { // a name that leaves its text no room stands above it
+		column = 2
+		for _, r := range rows {
+			if n := columns(visible(r[0])) + 2; n <= most {
+				column = max(column, n)
+			}
+		}
+	}
 	for _, r := range rows {
 		name := visible(r[0])
+		if columns(name)+2 > max(column, 2) && name != "" {
+			s.line(label, name)
+			label, name = "", ""
+		}
 		for _, l := range wrap(visible(r[1]), s.room()-column) {
 			s.line(label, pad(name, column)+l)
 			label, name = "", ""

@@ -17,7 +17,8 @@ import (
 type exam struct {
 	*Options
 	*agent.Setup
-	out *Agent
+	out    *Agent
+	others []string // programs of another version that were told
 }
 
 // judge checks everything and sends the canaries.
@@ -111,7 +112,9 @@ func (x *exam) program(h *agent.Hook) {
 	if b.Writable {
 		x.Add(Warning, "writable-program", h, "chmod go-w "+shell.Quote(path), "others than its owner may replace %s", path)
 	}
-	if b.Version != x.Self.Version || b.Revision != x.Self.Revision {
+	other := b.Version != x.Self.Version || b.Revision != x.Self.Revision
+	if other && !slices.Contains(x.others, path) { // once, and not for each of its entries
+		x.others = append(x.others, path)
 		x.Add(Warning, "other-version", h, x.Again(), "%s is version %s, this is %s", path, versionOf(b), versionOf(&x.Self))
 	}
 }
