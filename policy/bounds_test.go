@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,6 +96,23 @@ func TestProgramChanges(t *testing.T) {
 	}
 	if got := diff("d", nil, base()); len(got) != 1 || got[0].Kind != Added {
 		t.Errorf("a new Program without rules shows %v", got)
+	}
+}
+
+// TestChangesInOrder: accepting shows rules in the order of the file, whichever lists they are in.
+func TestChangesInOrder(t *testing.T) {
+	at := func(text string, line, col int) obstat.Rule {
+		return obstat.Rule{Tool: obstat.Is(text), Source: text, Pos: obstat.Pos{File: "f", Line: line, Col: col}}
+	}
+	p := &obstat.Program{Dialect: "d", Rules: map[string][]obstat.Rule{
+		"allow": {at("third", 3, 5), at("first", 1, 9), at("second", 2, 7)}, "deny": {at("fifth", 4, 9), at("fourth", 4, 1)},
+	}}
+	var got []string
+	for _, c := range diff("d", nil, p) {
+		got = append(got, c.Text)
+	}
+	if want := []string{"first", "second", "third", "fourth", "fifth"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
 

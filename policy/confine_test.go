@@ -3,9 +3,13 @@ package policy
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/native"
 )
 
 // TestConfine: the word counts beside any dialect and decides nothing by itself; a file that was not
@@ -58,5 +62,23 @@ func TestConfine(t *testing.T) {
 				t.Errorf("%v: %s", d.Verdict, d.Reason())
 			}
 		})
+	}
+}
+
+// TestConfineTogether: of two accepted projects that a call belongs to, each has its word.
+func TestConfineTogether(t *testing.T) {
+	var list []*Policy
+	for place, word := range map[string]string{"/a": "always", "/b": "{run: code, time: 5s}"} {
+		l, err := dialect.Load(native.Dialect{}, &dialect.Input{Files: []dialect.File{{Name: native.File, Data: []byte("version: 1\nconfine: " + word + "\n")}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, &Policy{Loaded: l, Place: place, Role: Own, Accepted: true, OnDisk: true})
+	}
+	for range 2 {
+		if got := (&InForce{Policies: list, Pins: "on"}).Confine(); !got.Always || got.Time != 5*time.Second {
+			t.Errorf("%s first: %s", list[0].Place, got)
+		}
+		slices.Reverse(list)
 	}
 }

@@ -38,6 +38,13 @@ func TestUndoLayers(t *testing.T) {
 			t.Errorf("%v: %s, %t", files, got, said)
 		}
 	}
+	filled, err := layers([2]string{dialect.LayerUser, "undo: {file: '1'}"}, [2]string{dialect.LayerProject, "undo: {keep: 2d, files: 7}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := native.UndoOf(filled.Program); got != (native.Undo{Keep: 48 * time.Hour, File: 1, Files: 7}) {
+		t.Errorf("filled in: %s", got)
+	}
 	off, err := layers([2]string{dialect.LayerUser, "undo: {keep: 3d}"}, [2]string{dialect.LayerProject, "undo: off"})
 	if err != nil {
 		t.Fatal(err)

@@ -85,7 +85,7 @@ func (d Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
 
 // Detect is sure of a file of that name, and of a document with a version and rules.
 func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
-	if dialect.Named(d, f.Name) || filepath.Base(f.Name) == File {
+	if dialect.Named(d, f.Name) {
 		return dialect.Sure
 	}
 	root, problems := textedit.YAML.Parse(f.Data)

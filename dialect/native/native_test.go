@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -147,6 +148,14 @@ func TestBuiltin(t *testing.T) {
 			t.Errorf("%s: %s, want %s: %s", text, d.Verdict, want, d.Reason())
 		}
 	}
+	file := load(t, native.Preset("balanced"))
+	for list, rules := range l.Program.Rules {
+		for i, r := range rules {
+			if own := cmp.Or(file.Program.Rules[list][i].Reason, "of the built-in policy"); r.Reason != own {
+				t.Errorf("%s: the reason is %q, want %q", r.Source, r.Reason, own)
+			}
+		}
+	}
 }
 
 // TestBuiltinIsBalanced: a person without a policy gets the answers of the preset, stage by stage.
@@ -262,6 +271,48 @@ func TestAfter(t *testing.T) {
 	}
 }
 
+// TestAllowAfter: an allow rule that comes after something is risky, and said to be; one that denies or asks is not.
+func TestAllowAfter(t *testing.T) {
+	for verdict, want := range map[string]int{"allow": 1, "ask": 0, "deny": 0} {
+		l := load(t, "version: 1\n"+verdict+":\n  - rule: run make\n    after: read secrets\n")
+		if len(l.Warnings) != want || want > 0 && (l.Warnings[0].Code != obstat.CodeRisky || l.Warnings[0].Pos.Line != 4) {
+			t.Errorf("%s: %v", verdict, l.Warnings)
+		}
+	}
+}
+
+// TestWholeBases: a rule for all of a directory is about nothing beside it.
+func TestWholeBases(t *testing.T) {
+	for rule, want := range map[string]string{
+		"read ~/**": "cat /home/u/x", "read ~/": "cat /home/u/x", "read /": "cat /opt/x, cat src/x, cat /home/u/x", "read ./**": "cat src/x", "read /**": "cat /opt/x, cat src/x, cat /home/u/x",
+	} {
+		l := load(t, "version: 1\nallow:\n  - "+rule+"\n")
+		var got []string
+		for _, text := range []string{"cat /opt/x", "cat src/x", "cat /home/u/x"} {
+			if l.Policy.Decide(call(text), world).Verdict == obstat.Allow {
+				got = append(got, text)
+			}
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%s allows %q, want %s", rule, got, want)
+		}
+	}
+}
+
+// TestOnlyUnknown: a confined run may try a command of which not everything is known, and code; not one that does
+// something besides that no rule allows.
+func TestOnlyUnknown(t *testing.T) {
+	l := load(t, "version: 1\nallow:\n  - read workspace\n")
+	for text, want := range map[string]bool{
+		"frobnicate x": true, "make": true, `cat "$f"`: true,
+		"frobnicate x > out.txt": false, "npm ci": false, "curl https://x.example/a": false, "touch a": false,
+	} {
+		if d := l.Policy.Decide(call(text), world); d.Verdict != obstat.Ask || d.OnlyUnknown != want {
+			t.Errorf("%s: %s, only unknown %t: %s", text, d.Verdict, d.OnlyUnknown, d.Reason())
+		}
+	}
+}
+
 // TestConditions: who, when and where, and what is not known counts against.
 func TestConditions(t *testing.T) {
 	l := load(t, `version: 1
@@ -327,6 +378,8 @@ func TestOffersOfGroups(t *testing.T) {
 		"npm run lint":              "run npm run lint",
 		"cargo build --release":     "run cargo build --release, run cargo build",
 		"docker compose -f x logs":  "run docker compose -f x logs",
+		"docker exec web ls -l":     "run docker exec web ls -l", // the first words alone would be a shell
+		"docker exec web ls 'a b'":  `run "docker exec web ls 'a b'"`,
 		"gh pr view 5":              "run gh pr view 5, run gh pr view",
 		"terraform plan -out a.pla": "run terraform plan -out a.pla, run terraform plan",
 	} {
