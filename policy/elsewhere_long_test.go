@@ -18,6 +18,20 @@ func TestNeighboursOfLongPath(t *testing.T) {
 	}
 }
 
+// A path that is too long to be opened, and one that starts nowhere, lie in no project.
+func TestNeighboursOfNoPath(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "obstat.json"), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(root)
+	for at, want := range map[string][]string{root + "/x": {root}, root + strings.Repeat("/x", maxPath/2): nil, "x/y": nil} {
+		if out, all := new(Neighbours).Of([]string{at}, nil, filepath.Dir(root)); !slices.Equal(out, want) || !all {
+			t.Errorf("%.40s: %q, %t", at, out, all)
+		}
+	}
+}
+
 // Below a directory that is not there nothing is looked for; projects above one are found,
 // the nearest first, and none above the home directory.
 func TestNeighboursOfMissing(t *testing.T) {
