@@ -156,7 +156,7 @@ func (s *screen) changeLine(c *changes.Change) {
 	case c.Ended.IsZero():
 		state = "not reported to have ended"
 	}
-	head := fmt.Sprintf("%s  %s  %s  %s", s.io.paint(bold, undo.ShortID(c.ID)), c.Began.Local().Format(time.DateTime),
+	head := fmt.Sprintf("%s  %s  %s  %s", s.io.paint(bold, changes.ShortID(c.ID)), c.Began.Local().Format(time.DateTime),
 		visible(c.Agent), state)
 	s.printf("%s\n  %s\n", head, clip(visible(c.Text), s.width-2))
 	if by := c.Reason; by != "" {
@@ -186,7 +186,7 @@ func (s *screen) change(store *changes.Store, c *changes.Change) {
 // difference shows how one path differs between two states.
 func (s *screen) difference(store *changes.Store, path string, from, to *changes.State) {
 	s.printf("\n%s  %s\n", s.io.paint(bold, visible(path)), undo.WordOf(from, to))
-	if from.Mode != to.Mode && from.Kind != changes.None && to.Kind != changes.None {
+	if from.Mode != to.Mode && hasMode(from) && hasMode(to) {
 		s.printf("  mode %s, then %s\n", from.Mode, to.Mode)
 	}
 	a, okA := undo.TextOf(store, path, from)
@@ -195,6 +195,9 @@ func (s *screen) difference(store *changes.Store, path string, from, to *changes
 		s.diff(display.Diff(a, b))
 	}
 }
+
+// hasMode tells whether a state has a mode to show; one of a link is never looked at.
+func hasMode(st *changes.State) bool { return st.Kind == changes.File || st.Kind == changes.Dir }
 
 // undoOptions are the options of obstat undo.
 type undoOptions struct {
@@ -258,7 +261,7 @@ func againstAll(plan *changes.Plan) error {
 			hint = "\nobstat undo --merge keeps later lines where they are others than those that the call changed"
 		case hint == "" && len(plan.Steps) > 0:
 			const text = "\nobstat undo %s PATH puts back no more than lies at or below a path: . for all that is kept here"
-			hint = fmt.Sprintf(text, undo.ShortID(plan.Changes[0].ID))
+			hint = fmt.Sprintf(text, changes.ShortID(plan.Changes[0].ID))
 		}
 	}
 	return fmt.Errorf("nothing was put back, for %w:\n  %s%s", changes.ErrAgainst, strings.Join(lines, "\n  "), hint)
@@ -362,6 +365,6 @@ func (o *undoOptions) apply(ctx context.Context, plan *changes.Plan) error {
 		return err
 	}
 	return o.show(out, func(sc *screen) {
-		sc.printf("%s put back; obstat undo %s takes that back\n", plural(len(out.Paths), "path"), undo.ShortID(out.ID))
+		sc.printf("%s put back; obstat undo %s takes that back\n", plural(len(out.Paths), "path"), changes.ShortID(out.ID))
 	})
 }

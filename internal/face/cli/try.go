@@ -193,7 +193,13 @@ func (o *tryOptions) shows(list []*confine.Change) {
 		if c.Type != "file" {
 			line += " " + c.Type
 		}
+		if c.Target != "" {
+			line += " to " + visible(c.Target)
+		}
 		s.printf("%s\n", line)
+		if was, err := os.Lstat(c.Path); err == nil && c.Kind == confine.ModeChanged {
+			s.printf("       %s, then %s\n", was.Mode().Perm(), c.Mode.Perm())
+		}
 		if t.Reason != "" {
 			s.printf("       %s\n", s.io.paint(dim, clip(visible(t.Reason), s.width-7)))
 		}

@@ -84,7 +84,7 @@ func (p *shownPlan) Merge() string {
 }
 
 func changeRowOf(c *changes.Change) changeRow {
-	return changeRow{Change: c, Short: undo.ShortID(c.ID), Count: len(c.Differences()), Rest: c.Gaps[:min(len(c.Gaps), 3)]}
+	return changeRow{Change: c, Short: changes.ShortID(c.ID), Count: len(c.Differences()), Rest: c.Gaps[:min(len(c.Gaps), 3)]}
 }
 
 // changesFrame returns the page's frame and the store; no store where the files are elsewhere, which the page says.

@@ -46,9 +46,6 @@ func WordOf(before, after *changes.State) string {
 	return "changed"
 }
 
-// ShortID is the end of an ID, by which a person names the change.
-func ShortID(id string) string { return id[strings.LastIndexByte(id, '-')+1:] }
-
 // MostShown is the largest file whose difference is shown.
 const MostShown = 256 << 10
 
@@ -120,7 +117,7 @@ func TakeBack(ctx context.Context, plan *changes.Plan, by string, l ledger.Appen
 	out := &Undone{V: 1, Paths: []Path{}}
 	var short []string
 	for _, c := range plan.Changes {
-		out.Undone, short = append(out.Undone, c.ID), append(short, ShortID(c.ID))
+		out.Undone, short = append(out.Undone, c.ID), append(short, changes.ShortID(c.ID))
 	}
 	for _, s := range plan.Steps {
 		out.Paths = append(out.Paths, Path{s.Path, WordOf(&s.Now, &s.To)})

@@ -45,7 +45,7 @@ func (s *Store) keepAfter(c *Change) {
 // A since is a path that something else changed after the call.
 type since struct {
 	is, after, before State
-	by                string // the ID of the call that did, where that is known
+	by                string // the end of the ID of the call that did, where that is known
 }
 
 // isText tells whether all of it are files, of which lines can be told apart.

@@ -152,7 +152,7 @@ func TestLaterCallIsNamed(t *testing.T) {
 		calls = append(calls, end(t, s, call))
 	}
 	p, err := s.Plan(calls[:2]) // the earlier half
-	if err != nil || len(p.Against) != 1 || !strings.Contains(p.Against[0].Why, calls[2].ID) {
+	if err != nil || len(p.Against) != 1 || !strings.Contains(p.Against[0].Why, "by the later call "+ShortID(calls[2].ID)) {
 		t.Fatalf("%v %v", p.Against, err)
 	}
 	before := hashOf(t, dir)

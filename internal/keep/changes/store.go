@@ -172,6 +172,9 @@ func (s *Store) Save(of Of, reach []Reach, secret bool, gaps ...Gap) (*Change, e
 // idTime is the time in an ID, of which later ones sort behind earlier ones.
 const idTime = "20060102T150405.000000"
 
+// ShortID is the end of an ID, by which a person names the change.
+func ShortID(id string) string { return id[strings.LastIndexByte(id, '-')+1:] }
+
 func (s *Store) newID() string {
 	var b [3]byte
 	rand.Read(b[:])

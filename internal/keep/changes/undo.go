@@ -89,9 +89,9 @@ func (p *Plan) others() error {
 		}
 		for _, d := range other.Differences() {
 			if steps[d.Path] && at {
-				p.against(string(d.Path), "another call changed it at the same time: "+other.ID)
+				p.against(string(d.Path), "another call changed it at the same time: "+ShortID(other.ID))
 			} else if since, ok := p.since[string(d.Path)]; ok && since.is.Equal(&d.After) {
-				since.by = other.ID
+				since.by = ShortID(other.ID)
 				p.since[string(d.Path)] = since
 			}
 		}
