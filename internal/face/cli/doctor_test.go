@@ -20,11 +20,12 @@ func TestInspectRelease(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "obstat")
 	for stamp, want := range map[string][2]string{
-		"obstat-release v1.2.3 0123456789ab 2026-01-02T03:04:05Z": {"v1.2.3", "0123456789ab"},
-		"obstat-release v1.2.3 not-hexadecimal 2026-":             {"", ""},
-		"": {"", ""},
+		" v1.2.3 0123456789ab 2026-01-02T03:04:05Z": {"v1.2.3", "0123456789ab"},
+		" v1.2.3 not-hexadecimal 2026-":             {"", ""},
+		"":                                          {"", ""},
 	} {
-		if err := os.WriteFile(file, append(data[:len(data):len(data)], stamp...), 0o700); err != nil {
+		whole := strings.Join([]string{"obstat", "release" + stamp}, "-") // not whole in this program's own bytes
+		if err := os.WriteFile(file, append(data[:len(data):len(data)], whole...), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		b, err := inspect(file)
