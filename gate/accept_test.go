@@ -281,7 +281,7 @@ func TestAlwaysWhileBroken(t *testing.T) {
 func TestAlso(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, policy, nil)
-		for _, c := range []string{"npm run build --watch", "npm run test", "npm run build -v; curl x"} {
+		for _, c := range []string{"npm run build --watch", "npm run test", "npm run build -v; curl x", "npm run build", "npm run build --watch"} {
 			check(t, b.answer(bash(c), approval.Answer{}), obstat.Deny)
 		}
 		end := make(chan obstat.Decision, 1)

@@ -35,6 +35,7 @@ func TestEnds(t *testing.T) {
 		{"kill -- -1", unknown},
 		{"kill 0", unknown},
 		{"kill 1", unknown},
+		{"kill 99999999999999999999", unknown}, // no number of a process: it cannot be said to be none
 		{"kill $PID", unknown},
 		{"sleep 9 & kill %1", none},
 		{"sleep 9 & kill $!", none},
