@@ -1,16 +1,26 @@
 package agent
 
 import (
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
-// TestAll: every agent is whole, and the names are those of the constants.
+// TestAll: every agent is whole, and the list is that of the settings in testdata: an agent that is
+// renamed or left out by mistake is missed there.
 func TestAll(t *testing.T) {
-	want := []string{Amp, Antigravity, ClaudeCode, Cline, Codex, Copilot, Crush, Cursor, Droid, Gemini, Generic, Kiro, OpenClaw, OpenCode,
-		Pi, Qwen, VSCode, Windsurf}
+	want, err := filepath.Glob("testdata/*.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, path := range want {
+		want[i] = strings.TrimSuffix(filepath.Base(path), ".golden")
+	}
+	want = append(want, Generic) // it has no settings
+	slices.Sort(want)
 	if got := Agents(); !slices.Equal(got, want) {
-		t.Errorf("%v", got)
+		t.Errorf("%v, want %v", got, want)
 	}
 	for _, a := range All() {
 		if Of(a.Name).Name != a.Name || a.Title == "" || a.decode == nil || a.encode == nil || a.marks == nil || a.Patience == 0 {

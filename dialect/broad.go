@@ -43,9 +43,9 @@ func aboutShells(tools obstat.Text) bool {
 	})
 }
 
-// literal returns the text that every match of p starts with, and whether there
-// is nothing else. opencode's wildcard takes both slashes for one another, so
-// that its shape has none; the text as its user wrote it is plain all the same.
+// literal returns the text that every match of p starts with, and whether that is all of p: `git ` and false
+// for `git *`. An opencode wildcard has no such shape, since `\` and `/` match each other in it; there the
+// text up to the first `*` or `?` counts.
 func literal(p *pattern.Pattern) (prefix string, exact bool) {
 	if p.Flavour() != pattern.Wildcard {
 		shape := p.Shape()

@@ -88,7 +88,7 @@ func (l *Loaded) settles(call *obstat.Call, world obstat.World, offers []obstat.
 	return err == nil && pol.Decide(call, world).Verdict == obstat.Allow
 }
 
-// EffectRun is the effect of running a program, beside those that have a face.
+// EffectRun is the kind that RuleFor gets for running a program, with the command as its target: `npm run`.
 const EffectRun = "run"
 
 // AnyBelow stands, in the target of an effect, between a directory and the ending of files at any depth

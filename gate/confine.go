@@ -108,7 +108,8 @@ func (j *judged) offer(c *obstat.Call, face, target string, world obstat.World) 
 	return ""
 }
 
-// wish returns how the policies in force want calls to be confined: of a line of agents, each has to.
+// wish returns how the policies in force want calls to be confined. Where one agent was started by another,
+// the stricter wish of the two counts.
 func (j *judged) wish() native.Confine {
 	var out native.Confine
 	for i, f := range j.line {

@@ -182,7 +182,8 @@ func Open(ctx context.Context, opts Options) (*Gate, error) {
 	return g, nil
 }
 
-// take makes a store the gate's: its files are guarded, its key masks.
+// take makes s the gate's store: it guards the store's files against agents, and loads the key that secrets
+// in records are masked with.
 func (g *Gate) take(s Store) error {
 	o := &g.opts
 	if o.Ledger == nil {

@@ -100,7 +100,8 @@ func (m *memo) Readlink(path string) (string, bool) {
 	return l.target, l.link
 }
 
-// Walk looks at a whole path; the directories above a path without links have none either.
+// Walk reports whether a path leads through no link, and whether it is a directory. Once `/a/b/c` is known to
+// have no links, `/a/b` has none either and is not looked at again.
 func (m *memo) Walk(path string) (straight, dir bool) {
 	for _, w := range m.walked {
 		if w.path == path {

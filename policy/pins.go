@@ -54,8 +54,8 @@ func (s *search) closePins() {
 	}
 }
 
-// accepted looks up the pin of a site. A state directory inside the project could
-// have come with it, so its pins do not count, and neither that they are off.
+// accepted looks up the pin of a site. A state directory inside the project could have come
+// with a clone, so neither its pins count nor a setting there that turns pins off.
 func (s *search) accepted(st *site) {
 	inside := s.pins != nil && s.pins.in(st.key)
 	if st.trusted = s.off && !inside || s.trusts(st.key); st.trusted || s.pins == nil || inside {

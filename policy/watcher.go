@@ -35,7 +35,8 @@ type point struct {
 // A watched is a number of stamps that hold together.
 type watched struct {
 	stamps []*stamp
-	// count is the Watcher's when all of them held, and until when that counts.
+	// count is the Watcher's count of changes when all stamps were last found to hold; until is the time up to
+	// which that is taken as true.
 	mu    sync.Mutex
 	by    *kernelEvents // that watches them; nil: nothing does
 	blind bool          // nothing can

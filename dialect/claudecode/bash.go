@@ -370,7 +370,8 @@ func (w *lineWalk) inside(e *effect.Effect) bool {
 	return e.Path != "" && w.v.holds(w.f, slashed(e.Path)) && (!linked || w.v.holds(w.f, slashed(e.Real)))
 }
 
-// unlikely is a name that no rule is about by itself.
+// unlikely stands for any file of a directory: `Read(~/notes/**)` matches `~/notes` with it appended, and
+// no rule names it.
 const unlikely = "/\u2063-"
 
 // mayRead tells whether a rule allows reading the file of e, or all that lies below a directory. Claude Code lets

@@ -255,7 +255,7 @@ func (l *loader) checker(n *tree.Node, r *rule) bool {
 const checkPaths = "allowed-path"
 
 // strict reads the keys that obstat cannot look at in a call: which subagent makes it, how a server
-// describes its tool. A rule that hangs on it holds for every call, unless it allows.
+// describes its tool. A rule with such a key denies or asks about every call; one that allows is dropped.
 func (l *loader) strict(n *tree.Node, r *rule) bool {
 	for _, key := range []string{"subagent", "toolAnnotations"} {
 		v := n.Get(key)

@@ -113,7 +113,7 @@ func declares(sc *shell.Command) bool {
 	return len(sc.Words) == 0 || slices.Contains(declared, sc.Words[0].Raw)
 }
 
-// within are the places whose commands do not stand in the text as they run.
+// within marks commands whose text is not written as it runs: in `eval "$x"`, a trap, an alias, arithmetic.
 const within = shell.InArith | shell.InEval | shell.InTrap | shell.InAlias
 
 // commandText returns a command as it was written, with its assignments and

@@ -72,7 +72,7 @@ func (c *callView) glob() error {
 	return nil
 }
 
-// globDir asks about the directory that a pattern leads to by itself.
+// globDir asks about the directory in the pattern itself: `/etc/*.conf` searches /etc, though `path` is not given.
 func (c *callView) globDir(pattern string) {
 	if !c.Floor {
 		return

@@ -370,7 +370,8 @@ func (s *screen) regions(d *diffJSON, most int) {
 	s.first(len(rep.Flips), most, "shows", func(i int) { s.flip(&rep.Flips[i]) })
 }
 
-// region shows one region: the way, the smallest call, and the rules before and now.
+// region prints one region of a comparison: `stricter  allow → ask`, the smallest call, and the rules that
+// decided it before and decide it now.
 func (s *screen) region(r *diff.Region) {
 	way := "stricter"
 	if r.Looser {

@@ -78,7 +78,7 @@ func Diff(old, text string) (out []string) {
 	return signed(out, "  ", a[len(a)-end:len(a)-end+min(end, diffContext)])
 }
 
-// foldFrom is the length from which a difference is folded, foldDeep how far in lines stand that are joined.
+// A difference of foldFrom lines or more is folded: lines indented by foldDeep blanks or more are joined.
 const (
 	foldFrom = 20
 	foldDeep = 5
@@ -119,8 +119,8 @@ func shared(a, b []string) (start, end int) {
 	return start, end
 }
 
-// Moved returns the line of a changed text at which a line of the old one stands, or stood. Within
-// the part that changed, and for line zero, it is the first line that is another.
+// Moved returns the number in text of a line of old: with one line added above, line 7 is line 8. For a line
+// inside the changed part, and for line zero, it returns the first changed line.
 func Moved(old, text string, line int) int {
 	a, b := Lines(old), Lines(text)
 	start, end := shared(a, b)

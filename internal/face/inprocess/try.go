@@ -117,8 +117,8 @@ func (t *Trials) Try(ctx context.Context, of *Trial, world obstat.World) (*Verdi
 	return out, nil
 }
 
-// dialect returns the dialect of a trial, which has heard the host's tool, and a text that
-// is equal for equal decisions.
+// dialect returns the dialect of a trial, with the answer that the host's tool has given about the call, and a
+// key under which the compiled policy is kept: equal keys decide equally.
 func (t *Trial) dialect() (d dialect.Dialect, key string, err error) {
 	if d, err = t.Policy.dialect(); err != nil || len(t.Said) == 0 {
 		return d, "", err

@@ -41,7 +41,7 @@ func (m *made) has(path string) bool {
 	return ok && stamp == stampOfFile(path)
 }
 
-// stampOfFile tells whether a file is still the same.
+// stampOfFile returns a text that changes when the file does: its time and size.
 func stampOfFile(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {

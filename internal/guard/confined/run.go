@@ -73,7 +73,7 @@ type judgement struct {
 	why string
 	// quiet: nothing is lost by it, and the command can go on as if it had been done.
 	quiet bool
-	// asks: a person may let it count.
+	// asks: a person may accept the change all the same.
 	asks bool
 }
 

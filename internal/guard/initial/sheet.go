@@ -219,7 +219,8 @@ func (s *sheet) except(over *item, own *item, target string) bool {
 	return true
 }
 
-// covers tells whether a target of a line is why another line can never apply.
+// covers tells whether the line own can never apply because of one target of the line over: `allow: run git log`
+// never does below `deny: run git *, make`, and the target is `git *`.
 func (s *sheet) covers(over, own *item, p convert.Phrase, target string) bool {
 	was := over.Sentence
 	defer func() { over.Sentence = was; s.text() }()

@@ -45,7 +45,8 @@ func Surprises(a *effect.Analysis, list []confine.Change, root string) (out []Su
 	return out
 }
 
-// isOpen tells whether an effect predicts no path, or any: code, and the books that a program keeps for itself.
+// isOpen tells whether an effect says nothing of which paths change: code does not, nor do a program's own files,
+// such as `.git`.
 func isOpen(e effect.Effect) bool {
 	return e.Kind == effect.Code && !e.Harmless || e.Tags.Has(effect.Books)
 }

@@ -79,8 +79,8 @@ func Of(a *effect.Analysis) *Reach {
 	return r
 }
 
-// linked tells whether a file that has other names loses one of them, or is changed twice: that they are one file does
-// not come back, and of `shred -u a`, or of `echo x > a; sed -i s/x/y/ a`, the others have other contents.
+// linked tells whether a file with several hard links is deleted, or written twice. An undo makes a new file: it does
+// not join the links again, and after `shred -u a`, or `echo x > a; sed -i s/x/y/ a`, the other names keep that text.
 func linked(list []effect.Effect) bool {
 	times := map[string]int{}
 	return slices.ContainsFunc(list, func(e effect.Effect) bool {

@@ -224,7 +224,8 @@ func meet(s *pattern.Sampling, i, j int) bool {
 	return i == j || ok && also && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
 }
 
-// pair returns texts that tell two patterns apart, the first of which counts.
+// pair returns sample texts for patterns i and j, among them texts that only one of the two matches:
+// `git log` and `git push` for `git *` and `git log`. It remembers them for the next search.
 func (m *Made) pair(s *pattern.Sampling, i, j int) []string {
 	const limit = 256
 	both := s.Of == nil || s.Of[j]

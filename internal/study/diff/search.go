@@ -259,7 +259,7 @@ func (s *search) toolNames() (out []string) {
 	return out
 }
 
-// A group is the rules for a tool; tools with the same rules have the same.
+// A group is the rules for a tool. Tools with the same rules share one group, so that each is searched once.
 type group struct {
 	id    int
 	rules []int

@@ -156,7 +156,7 @@ func (f *freezer) command(id, line string, under []*dialect.Loaded) error {
 // mostly allows everything but a few things.
 const mostly = `{"permissions":{"allow":["Bash","Read","Edit","Write"],"deny":["Bash(rm:*)","Bash(curl:*)","Read(.env)","Edit(.git/**)"]}}`
 
-// policies returns those that commands are decided by: each preset of obstat and mostly.
+// policies returns the policies that commands are decided by: each preset of obstat, and the text `mostly`.
 func policies() (out []*dialect.Loaded, err error) {
 	load := func(name, file, text string) {
 		d, e := all.Find(name)
