@@ -62,7 +62,7 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o *outcome) {
 		return
 	}
 	tool, known := effect.Lookup(f.Call.Tool)
-	server := !known || tool.Canonical == "mcp"
+	server := !known || tool.Canonical == "mcp" || tool.Canonical == "code" // of each the input is all that is seen
 	if server && len(w.pol.prog.Faces) == 0 || !server && len(tool.Command) == 0 && len(tool.Paths) == 0 {
 		return
 	}

@@ -128,6 +128,35 @@ func (a *analyzer) line(text, dir string, sure bool) {
 	}
 }
 
+var (
+	shellLanguages = kb.Table("!shell-languages")
+	nodeLanguages  = kb.Table("!node-languages")
+	languageFields = kb.Table("!language-fields")
+)
+
+// codeLines notes the code of a tool that runs code as the command that runs the same: a rule about `rm` is asked of
+// `{"code": "os.system('rm x')"}` as it is of `python3 -c "os.system('rm x')"`.
+func (a *analyzer) codeLines(tool *Tool, in *input) {
+	language := strings.ToLower(tool.Name) // a tool may be called javascript
+	for i, key := range in.keys {
+		if s, ok := in.values[i].(string); ok && languageFields().Has(strings.ToLower(key)) {
+			language = strings.ToLower(s)
+		}
+	}
+	for i, key := range in.keys {
+		code, ok := in.values[i].(string)
+		switch {
+		case !ok || languageFields().Has(strings.ToLower(key)):
+		case shellLanguages().Has(language):
+			a.line(code, a.opts.Dir, true)
+		case nodeLanguages().Has(language):
+			a.line("node -e "+shell.Quote(code), a.opts.Dir, false)
+		default:
+			a.line("python3 -c "+shell.Quote(code), a.opts.Dir, false)
+		}
+	}
+}
+
 // otherField is a field, or one inside another: `{"options": {"path": ".env"}}`.
 func (a *analyzer) otherField(tool *Tool, o *object, key string, v any) {
 	switch v := v.(type) {

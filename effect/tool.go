@@ -211,6 +211,7 @@ func (a *analyzer) fileTool(tool *Tool, in *input) {
 		e.Tags = Inline
 		a.effect(e)
 		a.gap(InlineCode, "code that is not looked into", shell.Span{}, -1)
+		a.codeLines(tool, in)
 	case "kill":
 		a.effect(toolDoes(System, "stops a process"))
 	default:

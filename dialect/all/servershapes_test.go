@@ -55,6 +55,31 @@ func TestServerShapes(t *testing.T) {
 	}
 }
 
+// TestCodeTools: a tool that runs code is held to the rules for commands as an interpreter is that gets the same code.
+func TestCodeTools(t *testing.T) {
+	for name, text := range shapeRules {
+		d, err := all.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := dialect.Load(d, &dialect.Input{Files: []dialect.File{{Name: "policy.json", Data: []byte(text)}}, Home: home})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for input, want := range map[string]bool{`{"code": "import os; os.system('rm -rf x')"}`: false,
+			`{"language": "bash", "code": "rm -rf x"}`: false, `{"language": "js", "code": "require('child_process').execSync('rm x')"}`: false,
+			`{"code": "print(1 + 1)"}`: true, `{"language": "bash", "code": "ls"}`: true} {
+			call := &obstat.Call{Tool: "execute_code", Input: []byte(input), Dir: dir, Roots: []string{dir}}
+			if name == "claudecode" {
+				continue // nothing there allows such a tool
+			}
+			if got := l.Policy.Decide(call, formsWorld); want != (got.Verdict == obstat.Allow) {
+				t.Errorf("%s: %s: %v: %s", name, input, got.Verdict, got.Reason())
+			}
+		}
+	}
+}
+
 // TestFileToolWithoutPath: a tool that has the name of one that reads or writes files, and its path in another field,
 // is looked at as a server's tool is.
 func TestFileToolWithoutPath(t *testing.T) {
