@@ -20,6 +20,7 @@ import (
 	"github.com/obstat/obstat/internal/face/play"
 	"github.com/obstat/obstat/internal/format/jsonl"
 	"github.com/obstat/obstat/internal/format/tree"
+	"github.com/obstat/obstat/internal/guard/undo"
 	"github.com/obstat/obstat/internal/study/cases"
 	"github.com/obstat/obstat/internal/study/explain"
 	"github.com/obstat/obstat/internal/study/replay"
@@ -265,6 +266,9 @@ func (o *checkOptions) explain(w io.Writer, p *loaded, call *obstat.Call, _ int)
 				Verdict: obstat.Allow}}
 		}
 	}
+	if c := f.takenBack(p, call, &a); c != nil {
+		v.Changes = append([]explain.Change{*c}, v.Changes...)
+	}
 	v.Limits = p.gate.Limits(context.Background(), call)
 	if f.jsonFlag {
 		return v.Verdict, writeJSON(w, explainJSON{v, newByJSON(&a)})
@@ -278,6 +282,30 @@ func (o *checkOptions) explain(w io.Writer, p *loaded, call *obstat.Call, _ int)
 	s.full = o.Walk
 	s.explanation(v)
 	return v.Verdict, s.flush(w)
+}
+
+// takenBack says that a hook would let the call run, where this command asks: a hook keeps the files that `rm a.txt`
+// removes, and this keeps nothing.
+func (f *Factory) takenBack(p *loaded, call *obstat.Call, a *policy.Ruling) *explain.Change {
+	const name = "reversible"
+	if a.Verdict != obstat.Ask || call.Circumstances[name] != "" || !a.From.Loaded.Policy.Circumstantial() {
+		return nil
+	}
+	world := obstat.Recorder{Of: f.World}
+	if !undo.Of(world.Analysis(call)).Certain() {
+		return nil
+	}
+	kept := *call
+	kept.Circumstances = maps.Clone(call.Circumstances)
+	if kept.Circumstances == nil {
+		kept.Circumstances = map[string]string{}
+	}
+	kept.Circumstances[name] = "true"
+	if now, err := p.decide(&kept, f.World); err != nil || now.Verdict != obstat.Allow {
+		return nil
+	}
+	return &explain.Change{Kind: explain.ChangeKept, Verdict: obstat.Allow,
+		Words: "let an agent with obstat's hook make the call: its changes are kept first, and `obstat undo` takes them back"}
 }
 
 // modesOf returns the modes of a Program, sorted.

@@ -13,7 +13,7 @@ import (
 // A Change would turn the verdict. Each was tried: the changed policy was
 // compiled, or the changed call decided.
 type Change struct {
-	Kind  string  `json:"kind"`  // call, narrow-rule, remove-rule, change-rule, add-rule, mode, accept
+	Kind  string  `json:"kind"`  // call, narrow-rule, remove-rule, change-rule, add-rule, mode, accept, kept
 	Words string  `json:"words"` // the advice, e.g. "take the rm out"
 	Rules []*Rule `json:"rules,omitempty"`
 	List  string  `json:"list,omitempty"` // where a rule would be added
@@ -35,6 +35,7 @@ const (
 	ChangeAdd    = "add-rule"
 	ChangeMode   = "mode"
 	ChangeAccept = "accept" // the new rules of a project's files
+	ChangeKept   = "kept"   // nothing: a hook keeps the call's changes, and allows it
 )
 
 // The bounds of the search.
