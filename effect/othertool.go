@@ -378,7 +378,9 @@ func filePath(uri string) string {
 func (a *analyzer) otherPath(tool *Tool, p string) {
 	from := len(a.an.Effects)
 	a.path(tool, Read, p)
-	a.path(tool, Write, p)
+	if tool.Canonical != "read" { // a tool that is known to read has its path in another field
+		a.path(tool, Write, p)
+	}
 	for i := from; i < len(a.an.Effects); i++ {
 		a.an.Effects[i].Certain = false
 	}

@@ -250,7 +250,7 @@ func (w way) judge(t *testing.T, dir, text string) {
 }
 
 // refused is what obstat says to who is no person.
-var refused = regexp.MustCompile(`; a person runs it in a terminal of their own|no terminal`)
+var refused = regexp.MustCompile(`;\s+a\s+person\s+runs\s+it\s+in\s+a\s+terminal\s+of\s+their\s+own|no\s+terminal`)
 
 // ways returns the directory of the programs that the ways use.
 func ways(t *testing.T) string {
