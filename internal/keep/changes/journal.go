@@ -1,6 +1,8 @@
 package changes
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/obstat/obstat/internal/keep/statedir"
 )
@@ -19,6 +22,7 @@ type journal struct {
 	Change *Change `json:"change"` // that the steps make, whose earlier states are kept already
 	Steps  []Step  `json:"steps"`
 	Back   bool    `json:"back,omitempty"` // a step failed: those that were done are taken back
+	Left   int     `json:"-"`              // how many paths stayed as somebody else wrote them meanwhile
 }
 
 func (s *Store) journalName() string { return filepath.Join(s.dir, "journal.json") }
@@ -74,6 +78,9 @@ func (s *Store) Told() string {
 	switch j := s.ended; {
 	case j == nil:
 		return ""
+	case j.Left > 0:
+		const text = "taking changes back was killed before; %d paths were changed since and stay so, the others are as before it"
+		return fmt.Sprintf(text, j.Left)
 	case j.Back:
 		return "taking changes back was killed before; the paths are as they were before it"
 	default:
@@ -88,7 +95,8 @@ func (s *Store) run(j *journal) error {
 	}
 	failed := error(nil)
 	if !j.Back {
-		if failed = s.walkSteps(j.Steps, j.temp()); failed != nil {
+		w := &walk{s: s, temp: j.temp()}
+		if failed = w.steps(j.Steps); failed != nil {
 			j.Back = true
 			if err := s.begin(j); err != nil {
 				return errors.Join(failed, err)
@@ -96,13 +104,28 @@ func (s *Store) run(j *journal) error {
 		}
 	}
 	if j.Back {
-		if err := s.walkSteps(reversed(j.Steps), j.temp()); err != nil {
+		w := &walk{s: s, temp: j.temp(), leave: true, left: map[string]bool{}}
+		if err := w.steps(reversed(j.Steps)); err != nil {
 			return errors.Join(failed, fmt.Errorf("and what was done could not be taken back: %w", err))
 		}
 		s.step()
-		return errors.Join(failed, os.Remove(s.name(j.Change.ID)), os.Remove(s.journalName()))
+		return errors.Join(failed, s.rolledBack(j, w.left), os.Remove(s.journalName()))
 	}
 	return s.close(j)
+}
+
+// rolledBack forgets the change of a journal whose steps were taken back. Of paths that somebody else wrote meanwhile
+// it is kept, so that their contents from before that can still be had.
+func (s *Store) rolledBack(j *journal, left map[string]bool) error {
+	other := func(e Entry) bool { return !left[string(e.Path)] }
+	c := j.Change
+	if c.Before = slices.DeleteFunc(c.Before, other); len(c.Before) == 0 {
+		return os.Remove(s.name(c.ID))
+	}
+	j.Left = len(c.Before)
+	c.Reach = slices.DeleteFunc(c.Reach, func(r Reach) bool { return !left[r.Paths.Text] })
+	c.Partly = c.Undoes // all of which stand
+	return s.end(c)
 }
 
 // close notes that the changes are taken back, and ends the journal.
@@ -165,28 +188,47 @@ func reversed(steps []Step) (out []Step) {
 	return out
 }
 
-// walkSteps goes from the states of now to those wanted: it opens directories, removes from the deepest, makes
+// A walk does the steps of a journal, or takes them back.
+type walk struct {
+	s    *Store
+	temp string // the name of a file that is being put back
+	// leave: paths that somebody else wrote meanwhile are left as they are, and noted; else they are an error.
+	leave bool
+	left  map[string]bool
+	// inodes are the states of files before and after the steps, which may be one file under several names.
+	inodes map[uint64][]*State
+}
+
+// steps goes from the states of now to those wanted: it opens directories, removes from the deepest, makes
 // from the top, and gives directories their rights last, since one without them could not be worked in.
-func (s *Store) walkSteps(steps []Step, temp string) error {
+func (w *walk) steps(steps []Step) error {
 	sorted := slices.Clone(steps)
 	slices.SortFunc(sorted, func(a, b Step) int { return byDepth(string(a.Path), string(b.Path)) })
+	w.inodes = map[uint64][]*State{}
 	for i := range sorted {
-		if err := s.each(&sorted[i], (*Store).openUp, temp, false); err != nil {
+		for _, st := range []*State{&sorted[i].Now, &sorted[i].To} {
+			if st.Kind == File && st.Inode != 0 {
+				w.inodes[st.Inode] = append(w.inodes[st.Inode], st)
+			}
+		}
+	}
+	for i := range sorted {
+		if err := w.each(&sorted[i], (*Store).openUp, false); err != nil {
 			return err
 		}
 	}
 	for _, step := range slices.Backward(sorted) {
-		if err := s.each(&step, (*Store).takeAway, temp, false); err != nil {
+		if err := w.each(&step, (*Store).takeAway, false); err != nil {
 			return err
 		}
 	}
 	for i := range sorted {
-		if err := s.each(&sorted[i], (*Store).put, temp, true); err != nil {
+		if err := w.each(&sorted[i], (*Store).put, true); err != nil {
 			return err
 		}
 	}
 	for _, step := range slices.Backward(sorted) {
-		if err := s.each(&step, (*Store).settle, temp, true); err != nil {
+		if err := w.each(&step, (*Store).settle, true); err != nil {
 			return err
 		}
 	}
@@ -205,8 +247,8 @@ type place struct {
 }
 
 // each does one pass's part of a step: of those that take away, or of those after which things are made.
-func (s *Store) each(step *Step, part func(*Store, *place) error, temp string, made bool) error {
-	s.step()
+func (w *walk) each(step *Step, part func(*Store, *place) error, made bool) error {
+	w.s.step()
 	path := string(step.Path)
 	if made && step.To.Kind == None || !made && step.Now.Kind == None {
 		return nil // taken away before; nothing to take away
@@ -215,19 +257,72 @@ func (s *Store) each(step *Step, part func(*Store, *place) error, temp string, m
 	if err != nil && !made {
 		return nil // gone with its directory, which is something else by now; else a later pass says so
 	} else if err != nil {
-		return fmt.Errorf("%s: %s", path, plain(err))
+		return w.otherwise(path, err)
 	}
 	defer dir.Close()
-	is, err := s.stateOf(path, false)
+	is, err := w.s.stateOf(path, false)
 	if err != nil && is.Kind != Dir && is.Kind != File { // one without rights is opened up first
 		return fmt.Errorf("%s: %s", path, plain(err))
 	}
-	p := &place{dir: dir, name: filepath.Base(path), temp: temp, is: is, to: &step.To}
+	if !w.ours(&is, step) {
+		return w.otherwise(path, errWritten)
+	}
+	p := &place{dir: dir, name: filepath.Base(path), temp: w.temp, is: is, to: &step.To}
 	p.unread = unreadable(&step.Now, &step.To)
-	if err := part(s, p); err != nil {
-		return fmt.Errorf("%s: %s", path, plain(err))
+	if err := part(w.s, p); err != nil {
+		return w.otherwise(path, err)
 	}
 	return nil
+}
+
+var (
+	errWritten = errors.New("it was changed while it was put back")
+	errBehind  = errors.New("its directory has become a link")
+)
+
+// otherwise is the error of a path where a step cannot be done. Where paths that somebody else wrote are left as they
+// are, it is none for such a path: one with other contents, in a directory that is none any more, or a directory with
+// other files in it.
+func (w *walk) otherwise(path string, err error) error {
+	for _, why := range []error{errWritten, errBehind, fs.ErrNotExist, syscall.ENOTDIR, syscall.ENOTEMPTY} {
+		if w.leave && errors.Is(err, why) {
+			w.left[path] = true
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: %s", path, plain(err))
+}
+
+// ours tells whether a path has contents that a step begins with or leads to, or none, so that nobody else wrote it
+// after the restore began. After `ln -f a hard`, what is put back as a has come to hard as well, which is the same file.
+func (w *walk) ours(is *State, step *Step) bool {
+	if is.Kind == None || is.Kind == File && (is.Digest == "" || unreadable(&step.Now, &step.To)) {
+		return true
+	}
+	for _, known := range []*State{&step.Now, &step.To} {
+		if is.Kind == known.Kind && is.sameContents(known) {
+			return true
+		}
+	}
+	return is.Kind == File && slices.ContainsFunc(w.inodes[is.Inode], func(known *State) bool {
+		return is.sameContents(known) || w.s.half(is, known)
+	})
+}
+
+// half tells whether a file is one that was being put back in place, as those with several names are, by a process
+// that was killed: it has the beginning of the contents.
+func (s *Store) half(is, of *State) bool {
+	if is.Size > of.Size {
+		return false
+	}
+	whole, err := s.openBlob(of.Digest)
+	if err != nil {
+		return false
+	}
+	defer whole.Close()
+	sum := sha256.New()
+	_, err = io.CopyN(sum, whole, is.Size)
+	return err == nil && hex.EncodeToString(sum.Sum(nil)) == is.Digest
 }
 
 // openDir opens a directory that is no link and lies behind none.
@@ -237,7 +332,7 @@ func openDir(dir string) (*os.Root, error) {
 		return nil, err
 	}
 	if real != dir {
-		return nil, errors.New("its directory has become a link")
+		return nil, errBehind
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -246,7 +341,7 @@ func openDir(dir string) (*os.Root, error) {
 	opened, err := root.Stat(".")
 	named, err2 := os.Lstat(dir)
 	if err = errors.Join(err, err2); err == nil && !os.SameFile(opened, named) {
-		err = errors.New("its directory has become a link")
+		err = errBehind
 	}
 	if err != nil {
 		root.Close()
