@@ -216,7 +216,9 @@ func TestBrowser(t *testing.T) {
 			t.Errorf("%+v", r.Answers)
 		}
 	})
+	t.Run("Enter in a field answers nothing", func(t *testing.T) { enter(t, browser) })
 	t.Run("keys", func(t *testing.T) { fifty(t, browser) })
+	t.Run("a key that is held down", func(t *testing.T) { heldDown(t, browser) })
 	t.Run("take back", func(t *testing.T) { takeBack(t, browser) })
 	t.Run("always with an edited rule", func(t *testing.T) { alwaysEdited(t, browser) })
 	t.Run("a group", func(t *testing.T) { similar(t, browser) })
@@ -291,6 +293,7 @@ func fifty(t *testing.T, browser context.Context) {
 			ann.look(ids[0])
 		}
 		ann.see(fmt.Sprintf("document.querySelector('#scroll').getAttribute('aria-activedescendant') == 'row-%s'", ids[i]))
+		ann.see(fmt.Sprintf("document.querySelector('#pane article').dataset.id == '%s'", ids[i])) // what is dangerous is allowed once it is shown
 		ann.do(chromedp.KeyEvent(key))
 		ann.see(fmt.Sprintf("document.querySelector('#scroll').getAttribute('aria-activedescendant') != 'row-%s' && document.activeElement.id == 'scroll'", ids[i]))
 	}
@@ -302,6 +305,63 @@ func fifty(t *testing.T, browser context.Context) {
 	ann.see(fmt.Sprintf("document.querySelectorAll('.row').length == 1 && document.getElementById('row-%s')", late))
 	ann.do(chromedp.KeyEvent("\x1b"))
 	ann.see("document.activeElement.id == 'scroll'")
+}
+
+// enter: Enter in the words for an agent answers nothing, least of all "always", whose button is the first of the form;
+// the words stay for the key that does.
+func enter(t *testing.T, browser context.Context) {
+	s := open(t)
+	ann := s.tab(browser, "ann", "dev")
+	id := s.run("npm run build").Request.ID
+	ann.look(id)
+	ann.do(chromedp.SendKeys(card(id, ".words"), "only in CI\r"))
+	ann.see("document.activeElement.id == 'scroll'")
+	ann.do(chromedp.Click(card(id, "details.remember summary")), chromedp.SendKeys(card(id, "input[name=pattern1]"), "\r"))
+	if r := s.state(id); r.State != approval.Pending {
+		t.Fatalf("%s %+v", r.State, r.Answers)
+	}
+	ann.do(chromedp.KeyEvent("\x1b"), chromedp.KeyEvent("d"), chromedp.KeyEvent("y"))
+	if r := s.waitFor(id, approval.Refused); r.Answers[0].Words != "only in CI" {
+		t.Errorf("%+v", r.Answers)
+	}
+	for _, name := range []string{"one", "two"} { // the form of several is made by the script
+		s.run("git push origin " + name)
+	}
+	ann.see("document.querySelectorAll('.row.group').length == 1")
+	ann.do(chromedp.Click(".row.group .text"), chromedp.WaitVisible("#pane .words"), chromedp.SendKeys("#pane .words", "no\r"))
+	ann.see("document.activeElement.id == 'scroll'")
+	if held, err := s.store.Docs(t.Context(), "held"); err != nil || len(held) != 0 {
+		t.Errorf("%v, and %d answers are held", err, len(held))
+	}
+	single := s.tab(browser, "bob", "dev") // the page of one request, where a browser runs no script
+	id = s.run("npm run docs").Request.ID
+	single.do(chromedp.Navigate(s.url + "/requests/" + id))
+	single.see("document.querySelector('#single form button').matches('[hidden]:disabled') && !document.querySelector('#single form button').checkVisibility()")
+}
+
+// heldDown: a key that repeats itself answers one request, and a dangerous one that the pane does not show yet is not allowed.
+func heldDown(t *testing.T, browser context.Context) {
+	s := open(t)
+	ann := s.tab(browser, "ann", "dev")
+	first, second := s.run("make one").Request.ID, s.run("npm ci").Request.ID
+	ann.see("document.querySelectorAll('.row').length == 2")
+	ann.look(first)
+	key := func(repeat bool) string {
+		return fmt.Sprintf("document.querySelector('#scroll').dispatchEvent(new KeyboardEvent('keydown', {key: 'a', repeat: %v, bubbles: true}))", repeat)
+	}
+	ann.eval(key(true))
+	ann.eval(key(false))
+	ann.see(fmt.Sprintf("document.querySelector('#scroll').getAttribute('aria-activedescendant') == 'row-%s'", second))
+	ann.eval(key(true))
+	ann.see(fmt.Sprintf("document.querySelector('#pane article').dataset.id == '%s'", second))
+	ann.eval(fmt.Sprintf("document.querySelector('#pane article').dataset.id = '%s'", first)) // as long as the pane is not here
+	ann.eval(key(false))
+	ann.see("document.querySelector('#tally').textContent.startsWith('Dangerous, and not shown yet')")
+	ann.do(chromedp.KeyEvent("y"))
+	s.waitFor(first, approval.Approved)
+	if held, err := s.store.Docs(t.Context(), "held"); err != nil || len(held) != 0 {
+		t.Errorf("%v, and %d answers are held", err, len(held))
+	}
 }
 
 // takeBack: an answer can be taken back for five seconds, and sent before they are over.

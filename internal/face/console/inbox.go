@@ -227,6 +227,9 @@ func (c *console) paneOf(ctx context.Context, r *approval.Request, p *server.Per
 	k := &pane{Request: r, Row: c.rowOfRequest(r, p), Who: whoOf(&r.Call), Where: whereOf(r.Pos),
 		Why: display.Why(r.Reason, r.Rule, r.Pos), Text: text, Diff: diffOf(&r.Call, now), Effects: effectsOf(would),
 		Wants: wantsOf(&r.Call), MayNot: c.v.May(r, p), Note: notes[r.ID], CSRF: p.CSRF}
+	if k.Why == "on "+r.Part && strings.Contains(text, r.Part) {
+		k.Why = "" // the call has it marked
+	}
 	k.Call, k.Rest = split(mark(text, r.Part, risky(would)...), maxPaneText)
 	for _, h := range explain.HiddenOf(a) {
 		k.Hidden = append(k.Hidden, h.Why)

@@ -48,7 +48,17 @@
       shown.push({ key: `group-${r.group}`, group: r.group, members: g });
       if (open.has(r.group)) g.forEach((m) => shown.push({ key: m.id, row: m, inside: true }));
     }
+    scroll.style.setProperty("--who", `${Math.min(6.6, Math.max(2, ...list.map((r) => r.agent.length * 0.5)))}rem`); // short names leave the command more room
   };
+
+  // Order and grouping are as the person left them; what is searched for is not, so that nothing is hidden tomorrow.
+  const keepWay = () => { try { localStorage.setItem("inbox", JSON.stringify({ sort: one("#sort").value, fold: one("#fold").getAttribute("aria-pressed") })); } catch { /* the browser keeps nothing */ } };
+  if (desk) {
+    let way = {};
+    try { way = JSON.parse(localStorage.getItem("inbox")) || {}; } catch { /* as above */ }
+    if (orders[way.sort]) one("#sort").value = way.sort;
+    if (way.fold === "false") one("#fold").setAttribute("aria-pressed", "false");
+  }
 
   // The list. Lines have one height, so that the place of each is known without the others.
   const height = () => (matchMedia("(max-width: 820px)").matches ? 60 : 36);
@@ -160,7 +170,7 @@
     ++asked;
     keep();
     const a = el("article", "sheet"), head = el("header"), form = el("form");
-    a.dataset.several = "1";
+    a.dataset.several = l ? l.key : "picked";
     const back = el("button", "back", "‹"); back.type = "button"; back.dataset.do = "close"; back.setAttribute("aria-label", "Back to the list");
     const about = el("div", "about");
     about.append(el("h2", "", `${list.length} ${l ? "similar" : "selected"} request${list.length === 1 ? "" : "s"}`), el("p", "soft", [...new Set(list.map((r) => r.agent))].join(", ")));
@@ -181,14 +191,15 @@
     const bad = list.filter((r) => r.risk === "high").length;
     if (bad) body.append(el("p", "note", `${bad} of them ${bad === 1 ? "is" : "are"} dangerous.`));
     const told = el("p", "told problem"); told.hidden = true; told.setAttribute("role", "alert");
-    const w = el("input", "words"); w.placeholder = "Words for the agents (n)"; w.setAttribute("aria-label", "Words for the agents"); w.maxLength = 2000;
+    const w = el("input", "words"); w.placeholder = "Words for the agents (n), then a or d"; w.setAttribute("aria-label", "Words for the agents"); w.maxLength = 2000;
     const acts = el("div", "acts main");
     const button = (value, text, key, cls) => { const b = el("button", cls, text); b.value = value; b.name = "do"; if (key) b.append(" ", el("kbd", "", key)); acts.append(b); };
     const all = list.length > 1 ? `all ${list.length} ` : "";
     button("once", `Allow ${all}once`, "a", "yes");
     if (l && list[0].offer) button("halfhour", "… and the like for 30 min", "", "");
     button("deny", `Deny ${all}`, "d", "no");
-    form.append(w, acts);
+    const none = el("button"); none.disabled = none.hidden = true; // so that Enter in the field answers nothing
+    form.append(none, w, acts);
     form.addEventListener("submit", (e) => { e.preventDefault(); answer(e.submitter.value); });
     a.append(head, told, body, form);
     pane.hidden = false;
@@ -198,6 +209,13 @@
     if (picked.size) return [...picked].map((id) => rows.get(id)).filter((r) => r && !r.over);
     const l = shown[line()];
     return l ? (l.group ? l.members.filter((m) => !m.over) : l.row.over ? [] : [l.row]) : [];
+  };
+  // Whether the pane shows what keys would answer: after a step it takes a moment to follow.
+  const inView = () => {
+    const a = one("article", pane), l = shown[line()];
+    if (!desk || !a || !l) return !desk;
+    if (picked.size && !(picked.size === 1 && picked.has(at))) return a.dataset.several === "picked";
+    return (l.group ? a.dataset.several : a.dataset.id) === l.key;
   };
   const detail = () => {
     if (!desk) return;
@@ -229,6 +247,7 @@
     const mine = desk ? list.filter((r) => r.may && !(notes.get(r.id) || {}).held) : list;
     if (!mine.length) { say(list.length === 1 && !list[0].may ? "You cannot answer this." : "It is answered already."); return; }
     const bad = mine.filter((r) => r.risk === "high").length;
+    if (what !== "deny" && bad && !inView()) { tally.textContent = "Dangerous, and not shown yet: nothing was answered."; return; }
     if (what !== "deny" && mine.length > 1 && (bad || mine.length > 20) && !confirm(`Allow ${mine.length} requests${bad ? `, ${bad} of them dangerous` : ""}?`)) return;
     const body = form ? new URLSearchParams(new FormData(form, submitter)) : new URLSearchParams({ do: what, words: words() });
     body.delete("csrf");
@@ -398,8 +417,8 @@
       go(shown.indexOf(l), "now");
       setTimeout(() => document.body.classList.add("reading"), 1);
     });
-    for (const id of ["#find", "#show", "#sort"]) one(id).addEventListener("input", update);
-    one("#fold").addEventListener("click", () => { const b = one("#fold"); b.setAttribute("aria-pressed", b.getAttribute("aria-pressed") !== "true"); update(); });
+    for (const id of ["#find", "#show", "#sort"]) one(id).addEventListener("input", () => { keepWay(); update(); });
+    one("#fold").addEventListener("click", () => { const b = one("#fold"); b.setAttribute("aria-pressed", b.getAttribute("aria-pressed") !== "true"); keepWay(); update(); });
   }
   const pick = (l) => {
     const ids = l.group ? l.members.map((m) => m.id) : [l.key], on = !chosen(l);
@@ -419,6 +438,7 @@
   const turn = (l) => { if (!l || !l.group) return; if (open.has(l.group)) open.delete(l.group); else open.add(l.group); at = l.key; update(); };
 
   // Keys.
+  const moves = new Set(["j", "k", "J", "K", "ArrowDown", "ArrowUp", "PageDown", "PageUp"]);
   document.addEventListener("keydown", (e) => {
     if (e.key === "Escape") {
       if (one("dialog[open]")) return;
@@ -426,7 +446,9 @@
       picked.clear(); document.body.classList.remove("reading"); paint(); if (desk) { scroll.focus({ preventScroll: true }); detail(); }
       return;
     }
+    if (e.key === "Enter" && e.target.matches(".words") && !e.isComposing) { e.target.blur(); if (scroll) scroll.focus({ preventScroll: true }); e.preventDefault(); return; } // the words stay, for a or d
     if (e.ctrlKey || e.metaKey || e.altKey || e.target.matches("input, textarea, select") || one("dialog[open]")) return;
+    if (e.repeat && !moves.has(e.key)) return; // a key that is held down answers once
     const i = line(), step = (n) => { const to = i < 0 ? 0 : Math.min(Math.max(i + n, 0), shown.length - 1); if (e.shiftKey && shown[i]) { if (!picked.size) anchor = shown[i].key; go(to); range(shown[to].key); } else go(to); };
     const keys = {
       j: () => step(1), k: () => step(-1), J: () => step(1), K: () => step(-1), ArrowDown: () => step(1), ArrowUp: () => step(-1),
