@@ -216,50 +216,74 @@ func calls(ls lists, shell string, command func(string) string) (out []meaning) 
 
 var ruleForm = regexp.MustCompile(`(?s)^([A-Za-z_]\w*)(?:\((.*)\))?$`)
 
+// ruleCalls returns the calls that one rule is plainly about: for `Bash(npm test:*)` a run of `npm test`, none for `Read(**/[ab])`.
 func ruleCalls(rule, want, shell string, command func(string) string) []meaning {
 	m := ruleForm.FindStringSubmatch(rule)
 	if m == nil {
 		return nil
 	}
-	one := func(tool, field, value string) []meaning {
-		return []meaning{{Rule: rule, Want: want, Tool: tool, Input: map[string]string{field: value}}}
-	}
-	tool, content := m[1], m[2]
+	r := ruleText{rule: rule, want: want, tool: m[1], content: m[2], shell: shell}
 	switch {
-	case slices.Contains([]string{"Bash", "Shell", "bash", "run_shell_command"}, tool):
-		cmd := command(content)
-		if content == "" || strings.Trim(content, "*:") == "" {
-			cmd = "npm test"
-		}
-		if !plainCommand(cmd) {
-			return nil
-		}
-		out := one(map[string]string{"Shell": "Shell"}[tool]+map[bool]string{true: shell}[tool != "Shell"], "command", cmd)
-		if want == "deny" {
-			out = append(out, disguised(out[0], cmd)...)
-		}
+	case slices.Contains([]string{"Bash", "Shell", "bash", "run_shell_command"}, r.tool):
+		return r.commands(command)
+	case slices.Contains([]string{"Read", "Edit", "Write"}, r.tool):
+		return r.files()
+	case strings.HasPrefix(r.tool, "mcp__") && strings.Count(r.tool, "__") >= 2 && r.content == "":
+		return r.one(strings.ReplaceAll(r.tool, "*", "x"), "x", "1")
+	}
+	return r.others()
+}
+
+// ruleText is a rule in its parts: `Bash(npm test:*)` has the tool Bash.
+type ruleText struct{ rule, want, tool, content, shell string }
+
+func (r *ruleText) one(tool, field, value string) []meaning {
+	return []meaning{{Rule: r.rule, Want: r.want, Tool: tool, Input: map[string]string{field: value}}}
+}
+
+func (r *ruleText) commands(command func(string) string) []meaning {
+	cmd := command(r.content)
+	if strings.Trim(r.content, "*:") == "" {
+		cmd = "npm test"
+	}
+	if !plainCommand(cmd) {
+		return nil
+	}
+	tool := r.shell
+	if r.tool == "Shell" {
+		tool = "Shell"
+	}
+	out := r.one(tool, "command", cmd)
+	if r.want == "deny" {
+		out = append(out, disguised(out[0], cmd)...)
+	}
+	return out
+}
+
+func (r *ruleText) files() []meaning {
+	p := samplePath(r.content)
+	if p == "" || r.tool == "Write" && r.content != "" && r.shell == "Bash" {
+		return nil // Claude Code never looks at Write(path)
+	}
+	out := r.one(r.tool, "file_path", p)
+	if r.want != "deny" || r.tool != "Read" {
 		return out
-	case tool == "Read" || tool == "Edit" || tool == "Write":
-		p := samplePath(content)
-		if p == "" || tool == "Write" && content != "" && shell == "Bash" {
-			return nil // Claude Code never looks at Write(path)
-		}
-		out := one(tool, "file_path", p)
-		if want == "deny" && tool == "Read" {
-			for how, c := range map[string]string{"cat": "cat ", "redirect": "wc -l < ", "copy": "cp "} {
-				cmd := c + p + map[bool]string{true: " /tmp/x"}[how == "copy"]
-				out = append(out, meaning{Rule: rule, Want: want, How: how, Tool: shell, Input: map[string]string{"command": cmd}})
-			}
-		}
-		return out
-	case tool == "WebFetch" && strings.HasPrefix(content, "domain:"):
-		return one(tool, "url", "https://"+strings.ReplaceAll(content[7:], "*", "www")+"/")
-	case tool == "WebSearch" && content == "":
-		return one(tool, "query", "go")
-	case strings.HasPrefix(tool, "mcp__") && strings.Count(tool, "__") >= 2 && content == "":
-		return one(strings.ReplaceAll(tool, "*", "x"), "x", "1")
-	case tool == "Skill" && content != "" && !strings.Contains(content, "*"):
-		return one(tool, "skill", strings.TrimSuffix(content, ":*"))
+	}
+	for how, cmd := range map[string]string{"cat": "cat " + p, "redirect": "wc -l < " + p, "copy": "cp " + p + " /tmp/x"} {
+		out = append(out, meaning{Rule: r.rule, Want: r.want, How: how, Tool: r.shell, Input: map[string]string{"command": cmd}})
+	}
+	return out
+}
+
+func (r *ruleText) others() []meaning {
+	host, isHost := strings.CutPrefix(r.content, "domain:")
+	switch {
+	case r.tool == "WebFetch" && isHost:
+		return r.one(r.tool, "url", "https://"+strings.ReplaceAll(host, "*", "www")+"/")
+	case r.tool == "WebSearch" && r.content == "":
+		return r.one(r.tool, "query", "go")
+	case r.tool == "Skill" && r.content != "" && !strings.Contains(r.content, "*"):
+		return r.one(r.tool, "skill", strings.TrimSuffix(r.content, ":*"))
 	}
 	return nil
 }
