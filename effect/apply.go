@@ -99,6 +99,8 @@ func (c *call) applyGit(r role, w *shell.Word) bool {
 		c.undoes(!alone, func() { c.tracked(w, alone) })
 	case roleBranch:
 		c.tracked(w, true)
+	case roleRefspec:
+		c.refspec(w)
 	case rolePathspec:
 		c.restored(w)
 	case roleUndone:

@@ -109,6 +109,15 @@ type Command struct {
 	Spelling
 	Standing
 	Wrapping
+	Manner
+}
+
+// Manner is how a command goes about its work.
+type Manner struct {
+	Force     bool // it overwrites or removes what it would keep else: `git push -uf`, `git push origin +main`
+	Recursive bool // it goes through directories
+	Dry       bool // it says what it would do, and does nothing: `git clean -n`
+	Open      bool // in doubt: a word may be a flag that nobody knows, as in `git push $X`
 }
 
 // Spelling is the text of a command that rules are matched against.

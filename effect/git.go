@@ -11,6 +11,15 @@ import (
 	"github.com/obstat/obstat/shell"
 )
 
+// refspec is a branch that is pushed: `+main` overwrites it there, `:main` removes it.
+func (c *call) refspec(w *shell.Word) {
+	text, forced := strings.CutPrefix(w.Text, "+")
+	c.force = c.force || forced
+	if strings.HasPrefix(text, ":") && len(text) > 1 {
+		c.deed(&deed{verb: doesDelete, detail: "a remote branch"})
+	}
+}
+
 // isGit reports whether the program is git, or reads its words as git does.
 func (c *call) isGit() bool { return c.root.style&styleGit != 0 }
 

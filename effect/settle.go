@@ -15,6 +15,7 @@ const whyInput = "read from standard input"
 
 // settle turns the flags and operands that were met into effects.
 func (c *call) settle() {
+	defer c.manner()
 	before := len(c.a.an.Effects)
 	done := c.settleFlags()
 	if c.isGit() && c.f.where == "" {
@@ -50,6 +51,12 @@ func (c *call) settle() {
 	}
 	c.fedText()
 	c.destroys()
+}
+
+// manner notes how the command is told to go about its work.
+func (c *call) manner() {
+	cmd := &c.a.an.Commands[c.cmd]
+	cmd.Manner = Manner{Force: c.force, Recursive: c.recursive, Dry: c.dry || c.help, Open: c.unsure || !cmd.Known}
 }
 
 var destroyers = kb.Table("!destroys")
@@ -393,7 +400,7 @@ var loneFiles = kb.Table("!lone-files")
 // the word may belong to a flag that is not known, or it names a file of more arguments, `nm @args`.
 func (c *call) unsaid(o *operand, w *shell.Word) bool {
 	switch o.role {
-	case roleText:
+	case roleText, roleRefspec:
 		return c.spec.anyArgs || c.unsure
 	case roleRead, rolePeek, roleList, roleWrite:
 		return strings.HasPrefix(w.Text, "@")
@@ -440,7 +447,7 @@ func (c *call) mayRunOperand(o *operand, at int) {
 		}
 	case roleDefine:
 		c.mayRun(at)
-	case roleText:
+	case roleText, roleRefspec:
 		if c.startsOthers() {
 			c.mayRun(at)
 		} else if c.unsure || strings.ContainsAny(text, " \t") {

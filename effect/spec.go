@@ -64,6 +64,7 @@ const (
 	roleEntry                 // program that a container runs, before its operands
 	roleVia                   // addresses in a notation of the program's own: `80:h.example:443`
 	roleDefine                // NAME=value, of which the program may run the value: `make CC=x`
+	roleRefspec               // branch that is pushed; `+x` overwrites it there, `:x` removes it
 )
 
 // roleNames are the roles as the knowledge base writes them. Like verbNames and styleNames it is no
@@ -80,7 +81,7 @@ var roleNames = [...]string{
 	roleEnvName: "envname", roleUnless: "unless", roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec",
 	roleUndone: "undone", roleBranch: "branch", roleBlob: "blob", roleSuffix: "suffix", roleLink: "link",
 	roleMove: "move", roleMount: "mount", roleWorkdir: "workdir", roleEntry: "entry", roleDefine: "define",
-	roleVia: "via",
+	roleVia: "via", roleRefspec: "refspec",
 }
 
 // risky reports whether a word of this role can do more than be looked at. A program with a

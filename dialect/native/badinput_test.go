@@ -65,7 +65,7 @@ func TestBadInput(t *testing.T) {
 		{"an exception beside", rules("run git except npm"), "3:20: npm is not certainly a part of what the rule is about"},
 		{"the same exception", rules("read src except src"), "3:21: except src leaves nothing of src"},
 		{"everything", rules("connect example.com except anywhere"), "3:32: except anywhere leaves nothing of example.com"},
-		{"where beside a tool", rules("read src where input.x is 1"), "3:20: where is for the input of a tool"},
+		{"where beside a tool", rules("read src where input.x is 1"), "3:20: where input is of a tool"},
 		{"a field", rules("tool t where table is 1"), `3:18: "table" is no field of an input`},
 		{"a comparison", rules("tool t where input.x equals 1"), `3:26: "equals" is no comparison`},
 		{"a list", rules("tool t where input.x in 1"), "3:29: a list is expected behind in"},

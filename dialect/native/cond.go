@@ -264,8 +264,12 @@ func (l *loader) until(r *rule, n *tree.Node) {
 func (l *loader) predicates(r *rule) {
 	for _, p := range r.s.where {
 		switch {
+		case p.manner != "":
+			l.manner(r, &p)
+			continue
 		case r.s.verbs[0] != "tool":
-			l.at(r, mistake{p.at, "where is for the input of a tool", "write `tool NAME where input.field is value`"})
+			l.at(r, mistake{p.at, "where input is of a tool",
+				"write `tool NAME where input.field is value`; of a command, `run git push where force`"})
 			continue
 		case !isInputField(p.field):
 			l.at(r, mistake{p.at, fmt.Sprintf("%q is no field of an input", p.field),
@@ -293,6 +297,26 @@ func (l *loader) predicates(r *rule) {
 		}
 		r.conds = append(r.conds, c)
 	}
+}
+
+// manner reads `where force` and `where not dry-run` of a rule for commands. In doubt an allow rule does not count, a
+// deny or ask rule asks, see maybes.
+func (l *loader) manner(r *rule, p *predicate) {
+	if r.s.verbs[0] != "run" || len(r.s.verbs) > 1 {
+		l.at(r, mistake{p.at, p.manner + " is how a command runs", "write `run git push where " + p.manner + "`"})
+		return
+	}
+	c := obstat.Cond{Field: fieldManner, Any: []obstat.Text{obstat.Is(p.manner)}, Not: p.not}
+	if p.not && r.verdict == obstat.Allow {
+		c.Any = append(c.Any, obstat.Is(mannerMaybe+p.manner))
+	}
+	if slices.ContainsFunc(r.conds, func(o obstat.Cond) bool {
+		return o.Field == c.Field && o.Any[0] == c.Any[0] && o.Not != c.Not
+	}) {
+		l.at(r, mistake{p.at, "the rule could never apply: no command is " + p.manner + " and is not",
+			"take one of them out"})
+	}
+	r.conds = append(r.conds, c)
 }
 
 // isInputField tells whether a text names a field of an input: `input.rows[].name`.

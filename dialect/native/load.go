@@ -430,12 +430,19 @@ func (t *target) spellings() []match {
 }
 
 // maybes returns, for each place that a deny or ask rule is about, the rule for paths that may
-// lead there: `cat $F` under `deny: read secrets`.
+// lead there: `cat $F` under `deny: read secrets`; and for each way to run a command the rule for those that may
+// go that way: `git push $X` under `deny: run git push where force`.
 func (r *rule) maybes() (out []obstat.Rule) {
 	if r.verdict == obstat.Allow {
 		return nil
 	}
 	for _, o := range r.out {
+		if conds, ok := inDoubt(o.If); ok {
+			o := o
+			o.If, o.Verdict = conds, obstat.Ask
+			o.Reason = strings.TrimPrefix(o.Reason+"; ", "; ") + "a word of it is not known"
+			out = append(out, o)
+		}
 		if o.Field == fieldPlace {
 			o.Field, o.Verdict = fieldMaybe, obstat.Ask
 			o.Reason = strings.TrimPrefix(o.Reason+"; ", "; ") + "where this leads cannot be seen"
@@ -443,6 +450,17 @@ func (r *rule) maybes() (out []obstat.Rule) {
 		}
 	}
 	return out
+}
+
+// inDoubt returns the conditions under which a command may run as they say.
+func inDoubt(conds []obstat.Cond) (out []obstat.Cond, ok bool) {
+	out = slices.Clone(conds)
+	for i := range out {
+		if c := &out[i]; c.Field == fieldManner && !c.Not {
+			c.Any, ok = append(slices.Clip(c.Any), obstat.Is(mannerMaybe+c.Any[0].Text)), true
+		}
+	}
+	return out, ok
 }
 
 // list returns the list of the Program that the rule is in. An allow rule for calls that can be taken back counts

@@ -30,6 +30,7 @@ type phrase struct {
 // A predicate is a condition on a field of a tool's input: `input.table in [a, b]`.
 type predicate struct {
 	field  string
+	manner string // in place of a field: `force`
 	op     string // is, in, like, <, <=, >, >=
 	not    bool
 	values []phrase
@@ -264,7 +265,25 @@ func (p *parser) phrase() phrase {
 	return ph
 }
 
-// predicates reads `input.a is x and input.b in [y, z]`.
+// manner reads `force` or `not dry-run`.
+func (p *parser) manner() (pr predicate, ok bool) {
+	pr.at = p.peek().at
+	not := p.is("not") && p.pos+1 < len(p.tokens)
+	t := p.peek()
+	if not {
+		t = p.tokens[p.pos+1]
+	}
+	if t.quoted || !slices.Contains(manners, t.text) {
+		return pr, false
+	}
+	pr.manner, pr.not = t.text, not
+	if p.pos++; not {
+		p.pos++
+	}
+	return pr, true
+}
+
+// predicates reads `input.a is x and input.b in [y, z]`, and `force and not dry-run` of commands.
 func (p *parser) predicates(s *sentence) {
 	for {
 		t := p.peek()
@@ -273,11 +292,18 @@ func (p *parser) predicates(s *sentence) {
 			p.fail(t.at, "`where input.table in [users, orders]`", "a condition is missing here")
 			return
 		}
-		p.pos++
-		if !p.operator(&pr) {
+		if m, ok := p.manner(); ok {
+			pr = m
+		} else if near := dialect.Near(t.text, manners...); near != "" && !t.quoted {
+			p.fail(t.at, near, "there is no way to run a command that is called %q", t.text)
 			return
+		} else {
+			p.pos++
+			if !p.operator(&pr) {
+				return
+			}
+			p.values(&pr)
 		}
-		p.values(&pr)
 		s.where = append(s.where, pr)
 		if len(p.bad) > 0 || !p.take("and") {
 			return

@@ -29,6 +29,7 @@ const (
 	fieldKnown   = "known"       // all that it does is known: "yes"
 	fieldUnnamed = "unnamed"     // which files it touches is not said: "yes"
 	fieldHere    = "here"        // likewise, but they lie where the command works: "yes"
+	fieldManner  = "manner"      // how the command goes about its work: "force", "may be force", "plain"
 )
 
 // The places that need no definition.

@@ -189,7 +189,35 @@ func (w *callWalk) commandSubjects(i int) []obstat.Subject {
 	if w.f.Wants(fieldExact) {
 		out = append(out, obstat.Subject{Field: fieldExact, Text: c.Text})
 	}
+	if w.f.Wants(fieldManner) {
+		out = append(out, manner(c)...)
+	}
 	return append(out, w.kind()...)
+}
+
+// The words behind `where` of a rule for commands.
+const (
+	mannerForce     = "force"
+	mannerRecursive = "recursive"
+	mannerDry       = "dry-run"
+	mannerMaybe     = "may be " // before one of them
+)
+
+// manners are the words in the order of documents.
+var manners = []string{mannerForce, mannerRecursive, mannerDry}
+
+// manner says how a command goes about its work: of `git push -uf` it is force, of `git push $X` it may be each.
+func manner(c *effect.Command) []obstat.Subject {
+	out := []obstat.Subject{{Field: fieldManner, Text: "plain"}} // a condition needs something to look at
+	for i, is := range [...]bool{c.Force, c.Recursive, c.Dry} {
+		switch {
+		case is:
+			out = append(out, obstat.Subject{Field: fieldManner, Text: manners[i]})
+		case c.Open || !c.Catalogued:
+			out = append(out, obstat.Subject{Field: fieldManner, Text: mannerMaybe + manners[i]})
+		}
+	}
+	return out
 }
 
 // known tells whether all that a command does is known, so that its effects stand for it.
