@@ -14,6 +14,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/gate"
+	"github.com/obstat/obstat/internal/guard/undo"
 	"github.com/obstat/obstat/internal/keep/memory"
 )
 
@@ -73,8 +74,13 @@ func TestDay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	keeps, err := gate.Open(t.Context(), gate.Options{Policy: files, Store: new(memory.Store), NoStart: true, World: obstat.OS{},
+		Confine: &gate.Confining{Machine: full}, Undo: &undo.Keeper{Getenv: os.Getenv}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out strings.Builder
-	n, asks, unnamed, confined := 0, 0, 0, 0
+	n, asks, unnamed, confined, undone := 0, 0, 0, 0, 0
 	for _, c := range day(t, top) {
 		a, err := g.Authorize(t.Context(), c, &gate.Terms{Ask: gate.Leave})
 		if err != nil {
@@ -87,6 +93,13 @@ func TestDay(t *testing.T) {
 			continue
 		}
 		asks++
+		kept, err := keeps.Authorize(t.Context(), c, &gate.Terms{Ask: gate.Leave})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept.Verdict == obstat.Allow {
+			undone++
+		}
 		by := "no rule"
 		if a.Rule != nil && a.Rule.Pos.IsValid() {
 			by = a.Rule.String()
@@ -99,7 +112,8 @@ func TestDay(t *testing.T) {
 		}
 		fmt.Fprintf(&out, "%-5s %s\n      %s\n", a.Verdict, by, ends(strings.ReplaceAll(c.Text(), top, "/srv/lab")))
 	}
-	fmt.Fprintf(&out, "%d commands, %d ask or are denied, %d of them without a rule\n", n, asks, unnamed)
+	fmt.Fprintf(&out, "%d commands, %d ask or are denied, %d of them without a rule; %d are allowed where changes are kept\n",
+		n, asks, unnamed, undone)
 	t.Logf("%d run confined", confined)
 	if unnamed*100 > 3*n || asks*100 > 15*n {
 		t.Errorf("of %d commands %d ask, %d of them without a rule", n, asks, unnamed)
