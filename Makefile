@@ -232,6 +232,7 @@ test-ordinary: node venv
 test-agents: setup node
 	$(GO) run -C lab/agents ./lab $(AGENTARGS)
 	$(GO) run -C lab/agents ./lab -confined
+	$(GO) run -C lab/agents ./lab -plugins -agents claude-code,gemini,copilot
 	$(GO) run -C lab/agents ./lab -exports -agents claude-code,codex,gemini,opencode
 	$(GO) run -C lab/agents ./lab -pairs $(PAIRARGS)
 

@@ -37,12 +37,14 @@ type entry struct {
 	// userOnly: the agent does not run hooks of a project that is not trusted, and
 	// obstat does not install them there.
 	userOnly bool
+	// plugin has the agent install obstat's plugin of the checkout at {ROOT}, in place of the entry; a command line each.
+	plugin []string
 }
 
 // words returns the replacements of a run.
 func (r *run) words(more ...string) *strings.Replacer {
-	return strings.NewReplacer(append(more, "{HOME}", r.home(""), "{CWD}", r.cwd(), "{PROJECT}", r.project(), "{LAB}",
-		r.lab, "{URL}", r.model.URL())...)
+	return strings.NewReplacer(append(more, "{HOME}", r.home(""), "{CWD}", r.cwd(), "{PROJECT}", r.project(), "{ROOT}",
+		r.root, "{LAB}", r.lab, "{URL}", r.model.URL())...)
 }
 
 // setup writes the agent's own settings, before obstat's hook is installed.
@@ -131,7 +133,8 @@ func claudeCode(mode string) *driver {
 			doSpawn: {{Tool: "Agent", Args: object{"description": "canary", "prompt": spawned,
 				"subagent_type": "general-purpose"}}},
 		},
-		entry: entry{file: ".claude/settings.json", timeout: `("timeout":\s*)\d+`, short: "${1}3"},
+		entry: entry{file: ".claude/settings.json", timeout: `("timeout":\s*)\d+`, short: "${1}3",
+			plugin: []string{"{PROGRAM} plugin marketplace add {ROOT}", "{PROGRAM} plugin install obstat@obstat"}},
 	}
 	if mode != "bypassPermissions" { // where obstat asks by itself; for a hook's ask it offers yes and no alone
 		d.dialog = dialog{shows: "Do you want to proceed?", yes: "1", no: "ESC"}
@@ -164,7 +167,8 @@ func geminiCLI() *driver {
 			// Words do not end a subagent there.
 			doEnd: {{Tool: "complete_task", Args: object{"result": object{"response": lastWords}}}},
 		},
-		entry: entry{file: ".gemini/settings.json", timeout: `("timeout":\s*)\d+`, short: "${1}3000"},
+		entry: entry{file: ".gemini/settings.json", timeout: `("timeout":\s*)\d+`, short: "${1}3000",
+			plugin: []string{"node {PROGRAM} extensions install --consent {ROOT}/plugins/gemini"}},
 	}
 }
 
@@ -236,7 +240,8 @@ func copilot() *driver {
 				"name": "canary", "mode": "sync"}}},
 		},
 		entry: entry{file: ".copilot/hooks/obstat.json", timeout: `("timeoutSec":\s*)\d+`, short: "${1}3", userOnly: true,
-			asking: []string{"--wait", "60s"}},
+			asking: []string{"--wait", "60s"},
+			plugin: []string{"{PROGRAM} plugin marketplace add {ROOT}", "{PROGRAM} plugin install obstat@obstat"}},
 		dialog: dialog{shows: "Do you want to allow this tool call?", yes: "1", no: "ESC",
 			first: []step{{shows: "Do you trust the files in this folder?", keys: "ENTER"}}},
 	}

@@ -29,6 +29,7 @@ type options struct {
 	keep      bool
 	update    bool
 	confined  bool   // play the test suite that is confined
+	plugins   bool   // have the agents install obstat's plugins in place of its entries
 	exports   bool   // play exported policies without obstat
 	pairs     bool   // play the pairs with and without obstat
 	without   bool   // of them only the halves without
@@ -79,6 +80,8 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	flags.BoolVar(&o.update, "update", false, "write docs/agents/results.md, or with -pairs docs/agents/never-looser.md")
 	flags.BoolVar(&o.confined, "confined", false, "play a test suite that is after a key, a hook and a host, bare and "+
 		"confined, and print the ledger's lines")
+	flags.BoolVar(&o.plugins, "plugins", false, "have the agents install the plugins of this checkout, and play what "+
+		"these hold, for agents that have one")
 	flags.BoolVar(&o.exports, "exports", false, "play no scenarios, but policies that obstat exports, by the agents alone")
 	flags.BoolVar(&o.pairs, "pairs", false, "play no scenarios, but the same calls with and without obstat")
 	flags.BoolVar(&o.without, "without", false, "with -pairs: only the runs without obstat, which are kept for later")
@@ -221,7 +224,7 @@ func (o *options) inner(agents []Agent) error {
 	begin := time.Now()
 	newRun := func(a *Agent, n int) *run {
 		return &run{dir: filepath.Join(base, fmt.Sprint(n)), packages: o.packages(a), lab: self, tools: o.tools,
-			policies: policies, keep: o.keep, extra: fields(o.env)}
+			policies: policies, root: o.root, plugins: o.plugins, keep: o.keep, extra: fields(o.env)}
 	}
 	switch {
 	case o.overhead > 0:
@@ -258,6 +261,10 @@ func (o *options) inner(agents []Agent) error {
 	return nil
 }
 
+// forPlugins are the scenarios that are played with plugins: what an entry of obstat's is not looked for.
+var forPlugins = []string{"harmless", "denied", "env", "compound", "write", "write-denied", "mcp", "mcp-denied",
+	"subagent-denied", "broken", "below", "opencode", "native", "outcome", "killed", "missing"}
+
 // onSignal does something when the program is told to end; stop undoes that.
 func onSignal(do func()) (stop func()) {
 	signals := make(chan os.Signal, 1)
@@ -283,6 +290,10 @@ func (o *options) play(agents []Agent, newRun func(*Agent, int) *run) []Result {
 	list, only := scenarios(), fields(o.scenarios)
 	if o.confined {
 		agents, list = confinedAgents(agents), confinedScenarios()
+	}
+	if o.plugins {
+		agents = slices.DeleteFunc(slices.Clone(agents), func(a Agent) bool { return a.driver.entry.plugin == nil })
+		list = slices.DeleteFunc(list, func(s scenario) bool { return !slices.Contains(forPlugins, s.name) })
 	}
 	for i := range agents {
 		for _, s := range list {

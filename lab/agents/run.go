@@ -25,6 +25,8 @@ type run struct {
 	programs map[string]string // by agent: everything is allowed, in its notation
 	model    *Model
 	hook     string   // the settings that the hook is in, below dir
+	root     string   // of the checkout
+	plugins  bool     // the agents' plugins take the place of what obstat installs
 	keep     bool     // the directory stays, with the agent's requests
 	at       string   // where the agent is started, below the project
 	extra    []string // variables for the agent
@@ -165,6 +167,9 @@ func (r *run) install(ctx context.Context, a *Agent, s *scenario) error {
 	if err := r.link(); err != nil {
 		return err
 	}
+	if r.plugins {
+		return r.plugin(ctx, a)
+	}
 	args := append([]string{"install", "--yes", a.Name}, a.driver.entry.flags...)
 	if s.project {
 		args = append(args, "--project")
@@ -176,6 +181,25 @@ func (r *run) install(ctx context.Context, a *Agent, s *scenario) error {
 		args = append(args, a.driver.entry.asking...)
 	}
 	return r.obstat(ctx, args...)
+}
+
+// plugin has the agent install obstat's plugin.
+func (r *run) plugin(ctx context.Context, a *Agent) error {
+	if len(a.driver.entry.plugin) == 0 {
+		return fmt.Errorf("%w: there is no plugin for %s", errInstall, a.Name)
+	}
+	for _, line := range a.driver.entry.plugin {
+		args, env, err := a.driver.command(r, line, "")
+		if err != nil {
+			return err
+		}
+		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+		cmd.Dir, cmd.Env = r.project(), slices.Concat(r.env(), env)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %s: %w\n%s", errInstall, line, err, out)
+		}
+	}
+	return nil
 }
 
 // obstat runs a command of obstat's in the project, as the user would.
@@ -209,7 +233,11 @@ func mark(dir string) string { return "OBSTAT_LAB_RUN=" + dir + "/" }
 // env returns the environment of every program of a run: no proxies, settings or
 // credentials of the lab's user.
 func (r *run) env() []string {
-	path := filepath.Join(r.packages, "node_modules", ".bin") + string(filepath.ListSeparator) + os.Getenv("PATH")
+	list := string(filepath.ListSeparator)
+	path := filepath.Join(r.packages, "node_modules", ".bin") + list + os.Getenv("PATH")
+	if r.plugins { // which find obstat there
+		path = r.bin() + list + path
+	}
 	return []string{"PATH=" + path, "HOME=" + r.home(""), "TMPDIR=" + filepath.Join(r.dir, "tmp"),
 		"LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1", "SHELL=/bin/sh", mark(r.dir)}
 }

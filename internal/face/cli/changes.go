@@ -158,7 +158,8 @@ func (s *screen) changeLine(c *changes.Change) {
 	}
 	head := fmt.Sprintf("%s  %s  %s  %s", s.io.paint(bold, changes.ShortID(c.ID)), c.Began.Local().Format(time.DateTime),
 		visible(c.Agent), state)
-	s.printf("%s\n  %s\n", head, clip(visible(c.Text), s.width-2))
+	s.prose(head)
+	s.printf("  %s\n", clip(visible(c.Text), s.width-2))
 	if by := c.Reason; by != "" {
 		s.printf("  %s\n", s.io.paint(dim, clip(visible(by), s.width-2)))
 	}
@@ -339,12 +340,12 @@ func (o *undoOptions) shows(s *changes.Store, plan *changes.Plan) {
 	}
 	for _, c := range plan.Changes {
 		if c.Asked && plan.Unsure {
-			sc.printf("\nA person was asked about it, and it may not have run.\n")
+			sc.prose("\nA person was asked about it, and it may not have run.")
 			break
 		}
 	}
 	if plan.Unsure {
-		sc.printf("\nAn agent did not report that its call ended: later changes of these paths would go, too.\n")
+		sc.prose("\nAn agent did not report that its call ended: later changes of these paths would go, too.")
 	}
 	for _, step := range plan.Steps {
 		sc.difference(s, string(step.Path), &step.Now, &step.To)

@@ -186,6 +186,8 @@ func newRoot(f *Factory) *cobra.Command {
 	for _, make := range commands {
 		root.AddCommand(make(f))
 	}
+	group(root)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(f.IO.Out, f.IO.helpText(cmd)) })
 	return root
 }
 

@@ -106,7 +106,7 @@ func (o *doctorOptions) run(ctx context.Context, args []string) error {
 	return cmp.Or(o.show(doctorJSON{explain.Version, r.OK(), r}, func(s *screen) { s.report(r, home) }), done(code))
 }
 
-// tell has the findings shown on the console's page of agents: that of the server which this
+// tell has the findings shown by obstat status, and on the console's page of agents: that of the server which this
 // machine has joined, and that which obstat serve shows of the store here.
 func (o *doctorOptions) tell(ctx context.Context, r *doctor.Report) {
 	var proofs []client.Proof
@@ -119,11 +119,9 @@ func (o *doctorOptions) tell(ctx context.Context, r *doctor.Report) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if path := statedir.Store(dir); sqlite.Exists(path) {
-		var s *sqlite.Store
-		if s, err = sqlite.Open(ctx, path); err == nil {
-			err = errors.Join(server.KeepProofs(ctx, s, proofs), s.Close())
-		}
+	s, err := sqlite.Open(ctx, statedir.Store(dir))
+	if err == nil {
+		err = errors.Join(server.KeepProofs(ctx, s, proofs), s.Close())
 	}
 	if j, gone := remote.Load(dir); gone == nil {
 		var c *client.Client
@@ -132,7 +130,7 @@ func (o *doctorOptions) tell(ctx context.Context, r *doctor.Report) {
 		}
 	}
 	if err != nil {
-		fmt.Fprintf(o.IO.Err, "obstat: the console does not show this: %s\n", visible(err.Error()))
+		fmt.Fprintf(o.IO.Err, "obstat: status and console do not show this: %s\n", visible(err.Error()))
 	}
 }
 
@@ -221,7 +219,7 @@ func inspect(path string) (*doctor.Binary, error) {
 func (s *screen) report(r *doctor.Report, home string) {
 	s.margin = 10
 	if len(r.Agents) == 0 {
-		s.printf("No agent that obstat knows is used here. See: obstat install --help\n")
+		s.prose("No agent that obstat knows is used here. See: obstat install --help")
 	}
 	for i, a := range r.Agents {
 		if i > 0 && (a.State != doctor.Open || r.Agents[i-1].State != doctor.Open) {

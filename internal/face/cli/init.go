@@ -109,7 +109,8 @@ func (o *initOptions) run(ctx context.Context, _ []string) error {
 		return writeJSON(o.IO.Out, out)
 	}
 	if out.Written {
-		fmt.Fprintf(o.IO.Out, "\nwritten to %s, accepted, and in force for every agent here\nto guard an agent: obstat install AGENT; to answer what it asks: obstat ask\n", visible(o.short(name)))
+		o.IO.tell("\nwritten to " + visible(o.short(name)) + ", accepted, and in force for every agent here\n" +
+			"to guard an agent: obstat install AGENT; to answer what it asks: obstat ask")
 	}
 	return nil
 }
@@ -121,13 +122,13 @@ func (o *initOptions) offer(ctx context.Context) {
 	if silent || o.Preset == native.Unattended || confine.Probe(ctx).Level != confine.LevelFull {
 		return
 	}
-	fmt.Fprintln(o.IO.Out, "Tests, builds and other code that cannot be looked into can run confined: the kernel of this")
-	fmt.Fprintln(o.IO.Out, "machine holds them to the rules below, and nothing is asked about them.")
+	o.IO.tell("Tests, builds and other code that cannot be looked into can run confined: the kernel of this " +
+		"machine holds them to the rules below, and nothing is asked about them.")
 	if o.Confine = "off"; !o.IO.yes("Run them confined?") {
 		return
 	}
 	o.Confine = "code"
-	fmt.Fprintln(o.IO.Out, "In its auto mode Claude Code has a judge of its own, and Codex a reviewer of approvals.")
+	o.IO.tell("In its auto mode Claude Code has a judge of its own, and Codex a reviewer of approvals.")
 	if o.IO.yes("Shall a confined command run without them?") {
 		o.Over = (obstat.OverAutoMode | obstat.OverReviewer).Words()
 	}
@@ -306,7 +307,9 @@ func (o *initOptions) preview(name string, d *initial.Draft) {
 		if strings.HasPrefix(strings.TrimSpace(line), "#") {
 			ink = func(s string) string { return o.IO.paint(dim, s) }
 		}
-		fmt.Fprintf(w, "  %s\n", ink(visible(strings.TrimRight(line, "\n"))))
+		for _, l := range o.IO.hung("  " + visible(strings.TrimRight(line, "\n"))) {
+			fmt.Fprintln(w, ink(l))
+		}
 	}
 	o.summary(d)
 	o.looser(d.Looser)

@@ -194,23 +194,25 @@ func (o *installOptions) edit(p *pendingChange, old []byte) (text []byte, err er
 // show prints a change as a diff.
 func (o *installOptions) show(p *pendingChange) {
 	s := o.IO
+	heading := visible(p.Name)
 	switch {
 	case p.none():
-		fmt.Fprintf(s.Out, "%s: nothing to change\n", visible(p.Name))
-		return
+		heading += ": nothing to change"
 	case p.text == nil:
-		fmt.Fprintf(s.Out, "%s goes away\n", visible(p.Name))
+		heading += " goes away"
 	case p.old == nil:
-		fmt.Fprintf(s.Out, "%s is new\n", visible(p.Name))
-	default:
-		fmt.Fprintln(s.Out, visible(p.Name))
+		heading += " is new"
 	}
+	fmt.Fprintln(s.Out, strings.Join(s.hung(heading), "\n"))
 	lines := display.Diff(string(p.old), string(p.text))
 	if filepath.Ext(p.Name) == ".json" {
 		lines = display.Folded(lines)
 	}
 	for _, line := range lines {
-		fmt.Fprintln(s.Out, s.paint(signInk(line), visible(strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    "))))
+		ink := signInk(line)
+		for _, l := range s.hung(visible(strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    "))) {
+			fmt.Fprintln(s.Out, s.paint(ink, l))
+		}
 	}
 }
 
@@ -259,23 +261,22 @@ func (o *installOptions) after() error {
 	if o.Remove {
 		return nil
 	}
-	out := o.IO.Out
 	if o.MCP {
-		fmt.Fprintf(out, "See what the servers offer: obstat mcp tools; whether the gateway holds: obstat doctor %s\n",
-			o.Agent)
+		o.IO.tell("See what the servers offer: obstat mcp tools; whether the gateway holds: obstat doctor " + o.Agent)
 		return nil
 	}
 	if note := agent.Of(o.Agent).Note(); note != "" && !o.Offline {
-		fmt.Fprintln(out, note)
+		o.IO.tell(note)
 	}
-	fmt.Fprintf(out, "See whether it holds: obstat doctor %s\nIn a project without a policy the preset balanced is in force; obstat init writes one there\n", o.Agent)
+	o.IO.tell("See whether it holds: obstat doctor " + o.Agent +
+		"\nIn a project without a policy the preset balanced is in force; obstat init writes one there")
 	if !o.Project {
 		return nil
 	}
 	if o.Command == "" {
-		fmt.Fprintln(out, "Commit the file: it calls obstat by its name, and denies every call where obstat is not on PATH")
+		o.IO.tell("Commit the file: it calls obstat by its name, and denies every call where obstat is not on PATH")
 		if _, err := exec.LookPath(agent.OnPath); err != nil {
-			fmt.Fprintln(out, "It is not on PATH here: put it there, or name it with --command")
+			o.IO.tell("It is not on PATH here: put it there, or name it with --command")
 		}
 	}
 	return o.offerTrust(context.Background(), o.Dir)

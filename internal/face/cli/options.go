@@ -261,10 +261,10 @@ func (f *Factory) announce(p *loaded) {
 		switch names := pol.Input.Names(); {
 		case !pol.OnDisk || pol.Role != policy.Own:
 		case len(names) == 0:
-			fmt.Fprintln(f.IO.Err, "using the built-in policy; no other is found")
-			fmt.Fprintln(f.IO.Err, "it is the preset balanced; obstat init writes a policy for this project")
+			f.IO.note("using the built-in policy; no other is found")
+			f.IO.note("it is the preset balanced; obstat init writes a policy for this project")
 		default:
-			fmt.Fprintf(f.IO.Err, "using %s (%s)\n", visible(f.short(names...)), pol.Dialect.Name())
+			f.IO.note(fmt.Sprintf("using %s (%s)", visible(f.short(names...)), pol.Dialect.Name()))
 		}
 	}
 }

@@ -110,6 +110,29 @@ func denies(t *testing.T, hooks []byte) {
 	}
 }
 
+// TestMarketplaces: an agent that adds this repository as a marketplace finds the plugin in its own form there. Copilot
+// reads Claude Code's list where it has none of its own.
+func TestMarketplaces(t *testing.T) {
+	for list, want := range map[string]string{".claude-plugin": "./plugins/claude-code", ".github/plugin": "./plugins/copilot"} {
+		text, err := os.ReadFile(filepath.Join("../../..", list, "marketplace.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m struct {
+			Plugins []struct{ Name, Source string }
+		}
+		if err := json.Unmarshal(text, &m); err != nil || len(m.Plugins) != 1 {
+			t.Fatalf("%s: %v, %d plugins", list, err, len(m.Plugins))
+		}
+		if p := m.Plugins[0]; p.Name != "obstat" || p.Source != want {
+			t.Errorf("%s: %+v, want %s", list, p, want)
+		}
+		if _, err := os.Stat(filepath.Join("../../..", want, "hooks/hooks.json")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestLLMs: the pages that llms.txt names are there.
 func TestLLMs(t *testing.T) {
 	text, err := os.ReadFile("../../../llms.txt")

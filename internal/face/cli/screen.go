@@ -59,6 +59,9 @@ func (s *screen) line(label, text string) {
 // text writes a label and a text that is broken into lines.
 func (s *screen) text(label, text string) { s.rows(label, [2]string{"", text}) }
 
+// prose writes a text without a label, in lines for a terminal alone.
+func (s *screen) prose(text string) { s.printf("%s\n", strings.Join(s.io.hung(text), "\n")) }
+
 // said writes a label and a text, in lines for a terminal alone: a program reads one.
 func (s *screen) said(label, text string) {
 	if s.io.OutTTY {
@@ -277,7 +280,7 @@ func (s *screen) changes(v *explain.View) {
 	}
 	s.margin = len(label)
 	if len(v.Changes) == 0 && v.Verdict != obstat.Allow {
-		s.line(label, "no small change of the policy or the call turns this")
+		s.said(label, "no small change of the policy or the call turns this")
 	}
 	for i, c := range v.Changes {
 		text := visible(c.Words)

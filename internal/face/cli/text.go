@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -355,6 +356,63 @@ func fold(line string, mark Range, width int) (out []folded) {
 		start = end
 	}
 }
+
+// gap ends at the first gap of two blanks or more in a line, between a name and its words.
+var gap = regexp.MustCompile(`^ *\S.*?\S {2,}`)
+
+// hang breaks a line that is wider than width at its blanks. What follows stands below the line's text, after the
+// mark of a list, a comment or a difference: in `  check       Decide a call` below "Decide", where that leaves half
+// of the width.
+func hang(line string, width int) (out []string) {
+	if columns(line) <= width {
+		return []string{line}
+	}
+	at := min(len(line)-len(strings.TrimLeft(line, " +-#")), width/2)
+	below := at
+	if at > 0 && strings.TrimSpace(line[:at]) == "" {
+		below += 2
+	}
+	switch head := gap.FindString(line); {
+	case head != "" && len(head) <= width/2:
+		at, below = len(head), len(head)
+	case head != "":
+		out = append(out, strings.TrimRight(head, " "))
+		at, below = at+4, at+4
+		line = strings.Repeat(" ", at) + line[len(head):]
+	}
+	for i, part := range fold(line[at:], Range{}, width-below) {
+		head := strings.Repeat(" ", below)
+		if i == 0 {
+			head = line[:at]
+		}
+		out = append(out, head+strings.TrimRight(part.text, " "))
+	}
+	return out
+}
+
+// hung returns the lines of a text, broken for a terminal as [hang] does; a program reads whole lines.
+func (s *IO) hung(text string) (out []string) {
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		if s.OutTTY {
+			out = append(out, hang(line, s.width())...)
+		} else {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// note writes a remark beside the output, in lines for a terminal alone.
+func (s *IO) note(text string) {
+	lines := []string{text}
+	if s.ErrTTY {
+		lines = wrap(text, s.width())
+	}
+	fmt.Fprintln(s.Err, strings.Join(lines, "\n"))
+}
+
+// tell writes a text for people, in lines for a terminal alone.
+func (s *IO) tell(text string) { fmt.Fprintln(s.Out, strings.Join(s.hung(text), "\n")) }
 
 // window shows one line of text in at most width columns, moved so that the
 // marked bytes can be seen, and says which columns the mark takes.

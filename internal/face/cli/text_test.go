@@ -153,6 +153,61 @@ func TestFold(t *testing.T) {
 	}
 }
 
+// TestHang: a line that is too wide goes on below its text, and nothing of it is lost.
+func TestHang(t *testing.T) {
+	for _, tt := range []struct {
+		line  string
+		width int
+		want  string
+	}{
+		{"short", 10, "short"},
+		{"some words of prose", 12, "some words |of prose"},
+		{"  ask    Answer what agents ask", 20, "  ask    Answer|         what agents|          ask"},
+		{"      --store file   where it is", 20, "      --store file|            where|            it is"},
+		{"  - run git status, git log", 18, "  - run git |    status, git |    log"},
+		{"    # a comment of some words", 20, "    # a comment of|      some words"},
+		{`+   "command": "obstat hook x"`, 20, `+   "command": |    "obstat hook x"`},
+	} {
+		got := hang(tt.line, tt.width)
+		for _, l := range got {
+			if columns(l) > tt.width {
+				t.Errorf("%q has %d columns", l, columns(l))
+			}
+		}
+		var want []string
+		for l := range strings.SplitSeq(tt.want, "|") {
+			want = append(want, strings.TrimRight(l, " "))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", tt.line, got, want)
+		}
+	}
+	for _, width := range []int{40, 80} {
+		s := &IO{OutTTY: true, Width: width}
+		for _, cmd := range []string{"", "check", "ask", "policy diff", "serve"} {
+			root := newRoot(newFactory(s))
+			sub, _, err := root.Find(strings.Fields(cmd))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.SplitSeq(s.helpText(sub), "\n") {
+				if columns(line) > width {
+					t.Errorf("obstat %s --help at %d columns: %q", cmd, width, line)
+				}
+			}
+		}
+	}
+}
+
+// TestGroups: every command is in a group of `obstat --help`.
+func TestGroups(t *testing.T) {
+	for _, cmd := range newRoot(newFactory(&IO{})).Commands() {
+		if cmd.GroupID == "" && !cmd.Hidden {
+			t.Errorf("obstat %s is in no group", cmd.Name())
+		}
+	}
+}
+
 // TestLight: on a light terminal colours are dark; what does not say its colours is dark.
 func TestLight(t *testing.T) {
 	for colours, want := range map[string]bool{"": false, "15;0": false, "0;15": true, "0;default;7": true, "12;8": false} {
