@@ -34,14 +34,19 @@ func newChanges(f *Factory) *cobra.Command {
 
 // changeStore opens the store of changes. What a killed process had begun is ended before, and told.
 func (f *Factory) changeStore() (*changes.Store, error) {
-	told, err := undo.Settle(os.Getenv)
-	if err != nil {
+	if err := f.settle(); err != nil {
 		return nil, err
 	}
+	return undo.Store(os.Getenv)
+}
+
+// settle ends what a killed process had begun, and tells it.
+func (f *Factory) settle() error {
+	told, err := undo.Settle(os.Getenv)
 	for _, text := range told {
 		fmt.Fprintf(f.IO.Err, "obstat: %s\n", text)
 	}
-	return undo.Store(os.Getenv)
+	return err
 }
 
 // changesJSON is the output of obstat changes --json.

@@ -272,6 +272,9 @@ func (o *runOptions) spend(ctx context.Context, state string) error {
 // start runs a command, tells what was refused and returns its exit code.
 func (o *runOptions) start(ctx context.Context, g *gate.Gate, call *obstat.Call, r *confined.Run,
 	t *confined.Ticket) error {
+	if err := o.settle(); err != nil {
+		return o.notStarted(err)
+	}
 	keep, stop := o.prepare(ctx, g, call, r)
 	defer stop()
 	asker := &runAsker{gate: g, call: call}

@@ -86,6 +86,9 @@ func (o *tryOptions) try(ctx context.Context, args []string) error {
 		return by.notStarted(fmt.Errorf("there is no layer to try it in, its changes would count at once"))
 	}
 	o.run = &confined.Run{Command: by.Command, Dir: p.Dir, Bounds: b, State: state, Try: true}
+	if err := o.settle(); err != nil {
+		return by.notStarted(err)
+	}
 	keep, stop := by.prepare(ctx, g, call, o.run)
 	defer stop()
 	if o.jsonFlag {
