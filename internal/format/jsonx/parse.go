@@ -72,15 +72,15 @@ type parser struct {
 	nodes int
 	full  bool // there are more nodes than MaxNodes
 	// Most documents are small: their buffers come with the parser.
-	open [6]container
-	keys [24]seenKey
+	open [4]container
+	keys [8]seenKey
 	slab []tree.Node
 }
 
 // node returns a new node. They are made in stretches that grow with the document.
 func (p *parser) node() *tree.Node {
 	if len(p.slab) == 0 {
-		p.slab = make([]tree.Node, min(256, max(8, p.nodes)))
+		p.slab = make([]tree.Node, min(256, max(4, p.nodes)))
 	}
 	n := &p.slab[0]
 	p.slab = p.slab[1:]
