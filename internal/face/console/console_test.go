@@ -250,6 +250,11 @@ func TestGroup(t *testing.T) {
 	for _, command := range []string{"git push origin a", "git push origin b", "git push origin c"} {
 		ids = append(ids, s.run(command).Request.ID)
 	}
+	for _, path := range []string{"/group", "/requests/" + ids[0]} { // beyond what the field takes
+		if code, body := ann.post(path, url.Values{"do": {"deny"}, "id": ids, "words": {strings.Repeat("w", 3000)}}); code != 400 {
+			t.Errorf("%s with 3,000 letters: %d %.200s", path, code, body)
+		}
+	}
 	if code, body := ann.post("/group", url.Values{"do": {"halfhour"}, "id": ids}); code != 200 {
 		t.Fatalf("%d %s", code, body)
 	}

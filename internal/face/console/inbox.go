@@ -443,7 +443,10 @@ func each(r *http.Request, do func(id string) error) (first error) {
 
 // answerGroup takes a person's answer to several requests.
 func (c *console) answerGroup(w http.ResponseWriter, r *http.Request) error {
-	a := client.Answer{Allow: true, Scope: approval.Once, Words: r.PostFormValue("words")}
+	a, err := answerWith(r)
+	if err != nil {
+		return err
+	}
 	do := r.PostFormValue("do")
 	switch do {
 	case "once":
@@ -494,9 +497,23 @@ func (c *console) answerSeveral(w http.ResponseWriter, r *http.Request, a client
 	return writeJSON(w, out)
 }
 
+// maxWords bounds a person's words, as the field does.
+const maxWords = 2000
+
+// answerWith returns an approval for once with a person's words, which answers begin as.
+func answerWith(r *http.Request) (client.Answer, error) {
+	a := client.Answer{Allow: true, Scope: approval.Once, Words: r.PostFormValue("words")}
+	if len([]rune(a.Words)) > maxWords {
+		return a, wrong("the words have more than %d characters", maxWords)
+	}
+	return a, nil
+}
+
 // answerOf reads the form of a card.
 func answerOf(r *http.Request, one *approval.Request) (a client.Answer, err error) {
-	a = client.Answer{Allow: true, Scope: approval.Once, Words: r.PostFormValue("words")}
+	if a, err = answerWith(r); err != nil {
+		return a, err
+	}
 	switch r.PostFormValue("do") {
 	case "once":
 	case "deny":

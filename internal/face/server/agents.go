@@ -9,6 +9,7 @@ import (
 
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/internal/keep/docs"
+	"github.com/obstat/obstat/ledger"
 )
 
 // machine reports whether the token is a machine's, for all agents there.
@@ -24,7 +25,7 @@ const maxFrom = 4
 
 // note remembers that an agent was there, and made so many calls.
 func (v *Service) note(c *caller, agent string, calls int) {
-	name := cmp.Or(agent, c.agent.token.Name, "unnamed")
+	name := ledger.ClipTo(cmp.Or(agent, c.agent.token.Name, "unnamed"), maxName) // a machine's records have any
 	now := time.Now()
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -20,6 +20,7 @@ const (
 	maxPath  = 4096
 	maxList  = 100
 	maxShown = 64 << 10 // of a subject, which is matched in place of the input
+	maxWords = 4000     // of a person's words for an agent, and of a note
 )
 
 // overlong is the error of a text or list beyond its bound; path leads to it from the body, as in
@@ -139,6 +140,64 @@ func boundToken(t *client.TokenRequest) error {
 		return long
 	}
 	return nil
+}
+
+// A bounded is a text of a body, where it stands and how long it may be.
+type bounded struct {
+	text string
+	max  int
+	path []any
+}
+
+// boundBody checks the texts of the other bodies that are kept, shown or written down; nil: it has none, or all are
+// short enough.
+func boundBody(body any) error {
+	var all []bounded
+	switch in := body.(type) {
+	case *client.Claim:
+		all = []bounded{{in.Digest, maxName, []any{"digest"}}, {in.Key, maxName, []any{"key"}}}
+	case *client.Outcome:
+		all = []bounded{{in.Key, maxName, []any{"key"}}} // its words are clipped: the call has run
+	case *client.Answer:
+		all = []bounded{{in.Words, maxWords, []any{"words"}}}
+	case *client.GroupAnswer:
+		all = append(texts("ids", in.IDs), bounded{in.Answer.Words, maxWords, []any{"answer", "words"}})
+	case *client.Proofs:
+		for i := range in.Proofs {
+			all = append(all, bounded{in.Proofs[i].Agent, maxName, []any{"proofs", i, "agent"}})
+		}
+	case *client.Tools:
+		all = append(texts("tools", in.Tools), bounded{string(in.Mode), maxName, []any{"mode"}})
+	case *client.PolicyUpload:
+		all = boundUpload(in)
+	}
+	for _, b := range all {
+		if len(b.text) > b.max {
+			return &overlong{path: b.path, size: len(b.text), max: b.max, of: "bytes"}
+		}
+	}
+	return nil
+}
+
+// texts are the names of a list.
+func texts(member string, list []string) (out []bounded) {
+	for i, text := range list {
+		out = append(out, bounded{text, maxName, []any{member, i}})
+	}
+	return out
+}
+
+// boundUpload lists the texts of a policy beside its files' own.
+func boundUpload(in *client.PolicyUpload) []bounded {
+	all := []bounded{{in.Note, maxWords, []any{"note"}}, {in.Dialect, maxName, []any{"dialect"}}}
+	for i, f := range in.Files {
+		all = append(all, bounded{f.Name, maxPath, []any{"files", i, "name"}},
+			bounded{f.Layer, maxName, []any{"files", i, "layer"}})
+	}
+	for name, text := range in.Options {
+		all = append(all, bounded{name + text, maxPath, []any{"options"}})
+	}
+	return all
 }
 
 // located turns an overlong into the problem that a client gets, with the position of the field in the body.

@@ -83,6 +83,37 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
+// TestLongWords: what people and machines say beside a call is bounded as names are, and refused with its position.
+func TestLongWords(t *testing.T) {
+	s := open(t, nil)
+	id := s.decide("make", "").Request.ID
+	machine := s.token(client.TokenRequest{Kind: "agent", Name: "laptop", Agent: client.AnyAgent})
+	long := strings.Repeat("w", 9<<10)
+	for _, tt := range []struct{ token, path, body, at string }{
+		{s.ann, "/v1/requests/" + id + "/answer", `{"allow":false,"words":"LONG"}`, "words"},
+		{s.ann, "/v1/requests/answer", `{"ids":["` + id + `"],"answer":{"allow":true,"words":"LONG"}}`, "answer.words"},
+		{s.ann, "/v1/requests/answer", `{"ids":["x","LONG"],"answer":{"allow":true}}`, "ids[1]"},
+		{s.agent, "/v1/requests/" + id + "/claim", `{"digest":"x","key":"LONG"}`, "key"},
+		{s.agent, "/v1/requests/" + id + "/outcome", `{"ok":true,"key":"LONG"}`, "key"},
+		{s.agent, "/v1/tools", `{"tools":["bash","LONG"]}`, "tools[1]"},
+		{machine, "/v1/agents/proofs", `{"proofs":[{"agent":"LONG","state":"holds"}]}`, "proofs[0].agent"},
+		{s.admin, "/v1/policies", `{"files":[{"name":"opencode.json","text":"{}"}],"note":"LONG"}`, "note"},
+		{s.admin, "/v1/policies", `{"files":[{"name":"opencode.json","text":"{}"},{"name":"LONG","text":"{}"}]}`, "files[1].name"},
+		{s.ann, "/v1/policies/validate", `{"files":[{"name":"opencode.json","text":"{}"}],"options":{"agent":"LONG"}}`, "options"},
+	} {
+		code, body := s.do(tt.token, "POST", tt.path, strings.Replace(tt.body, "LONG", long, 1))
+		if code != http.StatusBadRequest || !strings.Contains(body, tt.at+" has ") || !strings.Contains(body, `"col":`) || len(body) > 2000 {
+			t.Errorf("%s %s: %d %.300s", tt.path, tt.at, code, body)
+		}
+	}
+	if code, body := s.do(s.ann, "POST", "/permission/"+id+"/reply", `{"reply":"reject","message":"`+long+`"}`); code != 400 {
+		t.Errorf("opencode's reply: %d %.200s", code, body)
+	}
+	if r := s.pending(1); r[0].ID != id {
+		t.Errorf("%+v", r[0])
+	}
+}
+
 // TestEqualAsks: an agent that makes the same call again in its session waits for the request that is there; people
 // see one, and one answer for the session lets all of them run, one for once lets one.
 func TestEqualAsks(t *testing.T) {

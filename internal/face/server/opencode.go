@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -97,6 +98,9 @@ func (b *board) permissionOf(p *approval.Request) opencode.Request {
 func (b *board) Answer(ctx context.Context, to opencode.Target, reply opencode.Reply, message string) error {
 	if err := reply.Check(); err != nil {
 		return bad(err.Error())
+	}
+	if len(message) > maxWords {
+		return bad(fmt.Sprintf("message has %d bytes; %d are taken", len(message), maxWords))
 	}
 	missing := &opencode.NotFoundError{RequestID: to.ID}
 	r, err := b.asked(ctx, to)

@@ -78,8 +78,11 @@ func op[In, Out any](method, path, summary string, who who, query []string,
 			var data []byte
 			if in != reflect.TypeFor[none]() {
 				var err error
-				if data, err = readJSON(r, maxBody, as, &req.body); err != nil {
-					s.fail(w, err)
+				if data, err = readJSON(r, maxBody, as, &req.body); err == nil {
+					err = boundBody(&req.body)
+				}
+				if err != nil {
+					s.fail(w, located(err, data))
 					return
 				}
 			}
