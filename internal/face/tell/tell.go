@@ -169,7 +169,7 @@ type Teller struct {
 
 	mu      sync.Mutex
 	waiting map[string]*approval.Request
-	told    map[string]bool // receiver and request, of this process
+	told    map[string]time.Time // by receiver and request: when to look again whether it was told
 	work    sync.WaitGroup
 
 	// Sent and Failed count messages.
@@ -178,7 +178,7 @@ type Teller struct {
 
 // New returns a teller for a configuration that was checked.
 func New(conf *Config, store docs.Store, log *slog.Logger) *Teller {
-	t := &Teller{store: store, log: log, now: time.Now, waiting: map[string]*approval.Request{}, told: map[string]bool{},
+	t := &Teller{store: store, log: log, now: time.Now, waiting: map[string]*approval.Request{}, told: map[string]time.Time{},
 		wait: []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute}}
 	t.Use(conf)
 	return t
@@ -234,9 +234,9 @@ func (t *Teller) look(ctx context.Context) {
 		t.mu.Lock()
 		for _, req := range t.waiting {
 			key := r.Name + " " + req.ID
-			if !t.told[key] && r.wants(req) && !now.Before(req.Created.Add(time.Duration(r.After)*time.Second)) {
+			if !now.Before(t.told[key]) && r.wants(req) && !now.Before(req.Created.Add(time.Duration(r.After)*time.Second)) {
 				due = append(due, req)
-				t.told[key] = true
+				t.told[key] = now.Add(lookAgain)
 			}
 		}
 		t.mu.Unlock()
@@ -259,17 +259,64 @@ const (
 	UndeliveredKind = "undelivered"
 )
 
-// A mark says that a receiver is being told of a request.
+const (
+	// lookAgain is after which time a server looks whether the one that tells of a request is still there.
+	lookAgain = 10 * time.Second
+	// grace is how long that one is waited for beyond the time that its next try takes.
+	grace = 15 * time.Second
+)
+
+// A mark says that a receiver was told of a request, or is being told by a server that is there until Busy. Where that
+// ended before the message was taken, another tells.
 type mark struct {
 	Until time.Time `json:"until"`
+	Busy  time.Time `json:"busy,omitzero"`
 }
+
+func markID(r *Receiver, req *approval.Request) string {
+	sum := sha256.Sum256([]byte(r.Name + "\x00" + req.ID))
+	return hex.EncodeToString(sum[:16])
+}
+
+// errTold says that a mark is another's, or that the receiver was told.
+var errTold = errors.New("it is told")
 
 // first tells whether this process is the one that tells a receiver of a request. Where the store cannot be asked it
 // is: told twice is better than not at all.
 func (t *Teller) first(ctx context.Context, r *Receiver, req *approval.Request) bool {
-	sum := sha256.Sum256([]byte(r.Name + "\x00" + req.ID))
-	err := docs.Put(ctx, t.store, toldKind, hex.EncodeToString(sum[:16]), 0, mark{req.Expires.Add(time.Hour)})
-	return !errors.Is(err, docs.ErrChanged)
+	now, done := t.now(), false
+	_, err := docs.Change(ctx, t.store, toldKind, markID(r, req), func(m *mark) error {
+		done = !m.Until.IsZero() && m.Busy.IsZero()
+		if done || now.Before(m.Busy) {
+			return errTold
+		}
+		*m = mark{req.Expires.Add(time.Hour), now.Add(sendLimit + grace)}
+		return nil
+	})
+	if done {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.told[r.Name+" "+req.ID] = req.Expires.Add(time.Hour)
+	}
+	return !errors.Is(err, errTold)
+}
+
+// busy says until when this process is at work on telling a receiver; the zero time says that it is done. Where the
+// store cannot be asked, the receiver may be told again.
+func (t *Teller) busy(ctx context.Context, r *Receiver, list []*approval.Request, until time.Time) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	for _, req := range list {
+		_, _ = docs.Change(ctx, t.store, toldKind, markID(r, req), func(m *mark) error {
+			*m = mark{req.Expires.Add(time.Hour), until}
+			return nil
+		})
+		t.mu.Lock()
+		if t.waiting[req.ID] != nil {
+			t.told[r.Name+" "+req.ID] = cmp.Or(until, req.Expires.Add(time.Hour)).Add(lookAgain)
+		}
+		t.mu.Unlock()
+	}
 }
 
 // forget deletes the marks of requests that are long over.
@@ -297,23 +344,28 @@ type Undelivered struct {
 	Until    time.Time `json:"until"` // it is listed until then
 }
 
-// deliver sends a message, again after a while where that fails, as long as a request of it waits.
+// deliver sends a message, again after a while where that fails, as long as a request of it waits. Where the server ends
+// meanwhile, another one or the next start goes on.
 func (t *Teller) deliver(ctx context.Context, r *Receiver, list []*approval.Request) {
 	t.work.Go(func() {
 		var err error
 		for try := 0; ; try++ {
 			if err = r.send(ctx, t.conf.Load().URL, list, t.now()); err == nil {
 				t.Sent.Add(1)
+				t.busy(ctx, r, list, time.Time{})
 				return
 			}
 			if ctx.Err() != nil {
+				t.busy(ctx, r, list, t.now())
 				return
 			}
 			if try >= len(t.wait) || !t.anyWaits(list) {
 				break
 			}
+			t.busy(ctx, r, list, t.now().Add(t.wait[try]+sendLimit+grace))
 			select {
 			case <-ctx.Done():
+				t.busy(ctx, r, list, t.now())
 				return
 			case <-time.After(t.wait[try]):
 			}
@@ -321,6 +373,7 @@ func (t *Teller) deliver(ctx context.Context, r *Receiver, list []*approval.Requ
 		t.Failed.Add(1)
 		t.log.Warn("a notification could not be delivered", "to", r.Name, "error", err)
 		t.bury(ctx, r, list, err)
+		t.busy(ctx, r, list, time.Time{})
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -169,6 +170,65 @@ func TestTwoServers(t *testing.T) {
 	}
 	if n := len(posts()); n != 1 {
 		t.Errorf("%d messages", n)
+	}
+}
+
+// TestServerEnds: a message that a server had not delivered when it was stopped, or killed, is delivered by another one, or
+// by its next start; one that was delivered is not told again.
+func TestServerEnds(t *testing.T) {
+	const tried, killed, stopped = "a try failed", "it was killed", "it was stopped"
+	for _, how := range []string{tried, killed, stopped} {
+		away := new(atomic.Bool)
+		away.Store(true)
+		begun := make(chan bool, 8)
+		url, posts := place(t, func(int) int {
+			defer func() { begun <- true }()
+			if away.Load() {
+				return 503
+			}
+			return 200
+		})
+		a, b := teller(t, Receiver{Form: "slack", URL: url}), teller(t, Receiver{Form: "slack", URL: url})
+		b.store, a.wait = a.store, []time.Duration{time.Hour}
+		now := time.Now()
+		b.now = func() time.Time { return now }
+		r := request("req_1", "coder", "connect")
+		a.Heard(r)
+		b.Heard(r)
+		ctx, end := context.WithCancel(t.Context())
+		if how == killed {
+			if !a.first(ctx, &a.conf.Load().To[0], r) { // and nothing after it
+				t.Fatal("the first is not the first")
+			}
+		} else {
+			a.look(ctx)
+			<-begun
+		}
+		b.tell(t)
+		if n := len(posts()); how != killed && n != 1 || how == killed && n != 0 {
+			t.Errorf("%s: the other has told as well: %d messages", how, n)
+		}
+		away.Store(false)
+		if how == stopped {
+			end()
+			a.work.Wait()
+			now = now.Add(time.Minute)
+		} else {
+			now = now.Add(2 * time.Hour) // longer than the first said to be at work
+			r.Expires = now.Add(time.Hour)
+		}
+		before := len(posts())
+		b.tell(t)
+		if n := len(posts()) - before; n != 1 || b.Sent.Load() != 1 {
+			t.Errorf("%s: %d messages after it", how, n)
+		}
+		now = now.Add(time.Minute)
+		b.tell(t)
+		if n := len(posts()) - before; n != 1 {
+			t.Errorf("%s: told again: %d messages", how, n)
+		}
+		end()
+		a.work.Wait()
 	}
 }
 
