@@ -160,6 +160,21 @@ func (r *Recorder) Secrets(dir string) (files []string, all bool) {
 	return files, all
 }
 
+// Twins returns the other names of a file, which are noted.
+func (r *Recorder) Twins(file string) []string {
+	t, ok := r.Of.(paths.Twinner)
+	if !ok {
+		return nil
+	}
+	names := t.Twins(file)
+	for _, name := range names {
+		if _, have := r.snap.Hard[name]; !have {
+			note(r, &r.snap.Hard, name, file)
+		}
+	}
+	return names
+}
+
 func note[V comparable](r *Recorder, m *map[string]V, k string, v V) {
 	if *m == nil {
 		*m = map[string]V{}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/user"
 	"path"
@@ -120,6 +121,8 @@ type Snapshot struct {
 	Files   []string          `json:"files,omitempty"` // files that exist, of those that were asked for
 	// Searched are directories of which Files has all the secrets, those below them as well.
 	Searched []string `json:"searched,omitempty"`
+	// Hard are hard links: each with another name of its file.
+	Hard map[string]string `json:"hard,omitempty"`
 }
 
 var _ World = (*Snapshot)(nil)
@@ -160,6 +163,24 @@ func (s *Snapshot) Secrets(dir string) (files []string, all bool) {
 		}
 	}
 	return files, slices.Contains(s.Searched, dir)
+}
+
+// Twins returns the recorded other names of a file.
+func (s *Snapshot) Twins(file string) []string {
+	if len(s.Hard) == 0 {
+		return nil
+	}
+	same := map[string]bool{file: true}
+	for more := true; more; {
+		more = false
+		for a, b := range s.Hard {
+			if same[a] != same[b] {
+				same[a], same[b], more = true, true, true
+			}
+		}
+	}
+	delete(same, file)
+	return slices.Sorted(maps.Keys(same))
 }
 
 // List returns the names of the recorded links and directories in a directory.

@@ -3,7 +3,10 @@
 package obstat
 
 import (
+	"io/fs"
 	"os"
+	"path"
+	"slices"
 	"syscall"
 )
 
@@ -46,4 +49,67 @@ func (OS) Kind(path string) (link, dir, file bool) {
 	}
 	kind := st.Mode & syscall.S_IFMT
 	return kind == syscall.S_IFLNK, kind == syscall.S_IFDIR, kind == syscall.S_IFREG
+}
+
+// Twins looks for the other names of a file that has several: at the top of the home directory, and in the project
+// around the file, near names first. The directories of packages and of git are passed by.
+func (OS) Twins(file string) []string {
+	var st syscall.Stat_t
+	if err := syscall.Lstat(file, &st); err != nil || st.Mode&syscall.S_IFMT != syscall.S_IFREG || st.Nlink < 2 {
+		return nil
+	}
+	t := twins{file: file, dev: uint64(st.Dev), ino: st.Ino, missing: int(st.Nlink) - 1, left: maxSearched}
+	if home, ok := (OS{}).Home(""); ok {
+		t.in(home)
+	}
+	for dirs := []string{projectOf(file)}; len(dirs) > 0 && t.missing > 0 && t.left > 0; dirs = dirs[1:] {
+		dirs = append(dirs, t.in(dirs[0])...)
+	}
+	return t.names
+}
+
+// projectOf returns the directory of the repository that a file lies in, else its own.
+func projectOf(file string) string {
+	dir := path.Dir(file)
+	for at := dir; at != "/" && at != "."; at = path.Dir(at) {
+		var st syscall.Stat_t
+		if syscall.Lstat(at+"/.git", &st) == nil {
+			return at
+		}
+	}
+	return dir
+}
+
+// twins is a look for the names of one file.
+type twins struct {
+	file          string
+	dev, ino      uint64
+	missing, left int // names that are not found yet, entries that may still be looked at
+	names         []string
+}
+
+// in looks at the entries of a directory, and returns the directories among them.
+func (t *twins) in(dir string) (dirs []string) {
+	list, err := os.ReadDir(dir)
+	if t.left -= len(list); err != nil || t.left < 0 {
+		return nil
+	}
+	for _, e := range list {
+		at := path.Join(dir, e.Name())
+		switch {
+		case e.IsDir():
+			if n := e.Name(); n != ".git" && n != "node_modules" {
+				dirs = append(dirs, at)
+			}
+		case at != t.file && e.Type() == fs.FileMode(0) && t.is(at) && !slices.Contains(t.names, at):
+			t.names = append(t.names, at)
+			t.missing--
+		}
+	}
+	return dirs
+}
+
+func (t *twins) is(name string) bool {
+	var st syscall.Stat_t
+	return syscall.Lstat(name, &st) == nil && uint64(st.Dev) == t.dev && st.Ino == t.ino
 }

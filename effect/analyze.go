@@ -439,6 +439,7 @@ func (a *analyzer) effect(e Effect) {
 	if a.afford(effectWork) {
 		a.an.Effects = append(a.an.Effects, e)
 		a.throughCopies(&e)
+		a.twins(&e)
 	}
 }
 

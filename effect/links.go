@@ -29,6 +29,26 @@ func (a *analyzer) globbing() globOptions {
 	return a.globs
 }
 
+// twins adds the other names of a file that is read or written: a hard link to `.env` is `.env`.
+func (a *analyzer) twins(e *Effect) {
+	fs, ok := a.opts.FS.(paths.Twinner)
+	file := e.real()
+	if !ok || e.Kind != Read && e.Kind != Write || e.Tags.Has(List) || e.Glob || e.Recursive || e.Unnamed ||
+		e.Where != "" || file == "" {
+		return
+	}
+	for _, name := range fs.Twins(file) {
+		if !a.afford(effectWork) {
+			return
+		}
+		more := *e
+		more.Path, more.Real = name, name
+		a.classify(&more, name, false)
+		more.Harmless = more.Harmless && !more.Secret
+		a.an.Effects = append(a.an.Effects, more)
+	}
+}
+
 var (
 	linkers  = kb.Table("!links")
 	mounters = kb.Table("!mounts")

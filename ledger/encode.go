@@ -87,6 +87,7 @@ func writeWorld(w *jsonx.Writer, s *obstat.Snapshot) {
 	w.ListField("dirs", s.Dirs)
 	w.ListField("files", s.Files)
 	w.ListField("searched", s.Searched)
+	writeMap(w, "hard", s.Hard)
 	w.End('}')
 }
 

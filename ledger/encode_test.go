@@ -35,7 +35,7 @@ func drawRecord(t *rapid.T) *Record {
 	}
 	if rapid.Bool().Draw(t, "has world") {
 		m := rapid.MapOfN(text, text, 0, 3)
-		r.World = &obstat.Snapshot{HomeDir: text.Draw(t, "home"), Homes: m.Draw(t, "homes"), Links: m.Draw(t, "links"), Dirs: rapid.SliceOfN(text, 0, 3).Draw(t, "dirs"), Files: rapid.SliceOfN(text, 0, 3).Draw(t, "files"), Searched: rapid.SliceOfN(text, 0, 3).Draw(t, "searched")}
+		r.World = &obstat.Snapshot{HomeDir: text.Draw(t, "home"), Homes: m.Draw(t, "homes"), Links: m.Draw(t, "links"), Dirs: rapid.SliceOfN(text, 0, 3).Draw(t, "dirs"), Files: rapid.SliceOfN(text, 0, 3).Draw(t, "files"), Searched: rapid.SliceOfN(text, 0, 3).Draw(t, "searched"), Hard: m.Draw(t, "hard")}
 	}
 	if rapid.Bool().Draw(t, "has spool") {
 		r.Spool = json.RawMessage(fmt.Sprintf(`{"seq":%d,"prev":"%s","hash":"%s"}`, rapid.Uint64().Draw(t, "spool seq"), hash(), hash()))

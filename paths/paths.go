@@ -60,6 +60,14 @@ type Searcher interface {
 	Secrets(dir string) (files []string, all bool)
 }
 
+// Twinner is an FS that can also tell the other names of a file that has several, so that a hard link to `.env` is
+// judged as `.env` is.
+type Twinner interface {
+	// Twins returns other names of a plain file, of those that lie in the project around it or at the top of the home
+	// directory. There may be more.
+	Twins(path string) []string
+}
+
 // Resolver turns the paths of a call into absolute ones. The zero value knows neither
 // home nor working directory: it resolves absolute paths only.
 type Resolver struct {

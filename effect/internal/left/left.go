@@ -60,6 +60,14 @@ func (l *Links) Secrets(dir string) (files []string, all bool) {
 	return nil, false
 }
 
+// Twins passes on the answer of the file system below.
+func (l *Links) Twins(p string) []string {
+	if fs, ok := l.FS.(paths.Twinner); ok {
+		return fs.Twins(p)
+	}
+	return nil
+}
+
 // Copies are directories that a command makes a second one of. The files have the same names there: of
 // `git worktree add ../w && cat ../w/.env` the second is about .env.
 type Copies []struct{ from, to string }
