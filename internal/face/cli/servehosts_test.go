@@ -1,9 +1,15 @@
 package cli
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/obstat/obstat/client"
+	"github.com/obstat/obstat/internal/face/server"
+	"github.com/obstat/obstat/internal/keep/memory"
 )
 
 // TestAnswered: browsers leave the usual port out, and an address of IPv6 has colons of its own.
@@ -62,5 +68,52 @@ func TestKeepFlag(t *testing.T) {
 		if got, err := (&serveOptions{Keep: text}).keep(); err == nil {
 			t.Errorf("%q is taken as %s", text, got)
 		}
+	}
+}
+
+// TestServeLog: the log is lines of text or JSON from a level on.
+func TestServeLog(t *testing.T) {
+	for _, tt := range []struct{ format, level, want string }{
+		{"", "", "level=INFO msg=told"}, {"text", "warn", ""}, {"json", "info", `"msg":"told"`}, {"json", "error", ""},
+	} {
+		words := new(output)
+		o := &serveOptions{Factory: newFactory(&IO{Err: words}), LogFormat: tt.format, LogLevel: tt.level}
+		log, err := o.logger()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if log.Info("told"); tt.want == "" && words.String() != "" || !strings.Contains(words.String(), tt.want) {
+			t.Errorf("%+v: %q", tt, words)
+		}
+		if tt.format == "json" && tt.want != "" && !json.Valid([]byte(words.String())) {
+			t.Errorf("%q", words)
+		}
+	}
+	for _, o := range []*serveOptions{{LogFormat: "xml"}, {LogLevel: "loud"}} {
+		o.Factory = newFactory(&IO{Err: new(output)})
+		if _, err := o.logger(); err == nil {
+			t.Errorf("%q %q", o.LogFormat, o.LogLevel)
+		}
+	}
+}
+
+// TestLinkOnce: the link of the first login is in no log once somebody has a token or a login, and in none of a store
+// that replicas share or where a provider logs people in.
+func TestLinkOnce(t *testing.T) {
+	keep := new(memory.Store)
+	for name, o := range map[string]*serveOptions{"shared": {Store: storeOptions{Path: "postgres://u@db/o"}}, "provider": {Issuer: "https://id.example"}} {
+		if !o.known(t.Context(), keep) {
+			t.Errorf("%s: a link is printed", name)
+		}
+	}
+	alone := &serveOptions{Store: storeOptions{Path: "o.db"}}
+	if alone.known(t.Context(), keep) {
+		t.Error("nobody can log in for the first time")
+	}
+	if _, err := server.NewToken(t.Context(), keep, client.TokenRequest{Kind: "person", Name: "ann", Roles: []string{"dev"}}, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if !alone.known(t.Context(), keep) {
+		t.Error("a link is printed at every start")
 	}
 }

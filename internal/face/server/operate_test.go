@@ -16,9 +16,11 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -26,6 +28,7 @@ import (
 
 	"github.com/obstat/obstat/client"
 	"github.com/obstat/obstat/internal/face/server"
+	"github.com/obstat/obstat/internal/face/tell"
 	"github.com/obstat/obstat/internal/keep/sqlite"
 	"github.com/obstat/obstat/ledger"
 )
@@ -320,6 +323,51 @@ func TestReadyWithAppends(t *testing.T) {
 	u.full.Store(false)
 	if code, body := s.do("", "GET", "/readyz", ""); code != 200 {
 		t.Errorf("it is not ready again: %d %s", code, body)
+	}
+}
+
+// TestMetricsAreThere: what the dashboard and the documents name is what a server counts.
+func TestMetricsAreThere(t *testing.T) {
+	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(collector.Close)
+	s := open(t, func(o *server.Options) {
+		o.Traces, o.OTLP = collector.URL, collector.URL
+		o.Tell = &tell.Config{URL: "https://gate.example"}
+	})
+	s.decide("git status", "")
+	_, counted := s.do(s.ann, "GET", "/metrics", "")
+	name := regexp.MustCompile(`\bobstat_[a-z_]+[a-z]\b`)
+	for _, file := range []string{"deploy/grafana.json", "docs/operations.md"} {
+		text, err := os.ReadFile(filepath.Join("../../..", file))
+		must(t, err)
+		found := name.FindAllString(string(text), -1)
+		if len(found) < 5 {
+			t.Errorf("%s names %q", file, found)
+		}
+		for _, metric := range found {
+			if !strings.Contains(counted, "\n"+metric+"{") && !strings.Contains(counted, "\n"+metric+" ") && !strings.Contains(counted, "# TYPE "+metric+" ") {
+				t.Errorf("%s: %s is not counted", file, metric)
+			}
+		}
+	}
+	var board struct{ Panels []struct{ Title string } }
+	text, err := os.ReadFile("../../../deploy/grafana.json")
+	must(t, err)
+	if must(t, json.Unmarshal(text, &board)); len(board.Panels) == 0 {
+		t.Error("the dashboard shows nothing")
+	}
+}
+
+// TestStrictTransport: answers over TLS say that there is no other way, and no others do.
+func TestStrictTransport(t *testing.T) {
+	for _, tls := range []bool{true, false} {
+		s := open(t, func(o *server.Options) { o.TLS = tls })
+		resp, err := (&http.Client{Transport: s.wire}).Get(s.http.URL + "/healthz")
+		must(t, err)
+		resp.Body.Close()
+		if got := resp.Header.Get("Strict-Transport-Security"); (got != "") != tls {
+			t.Errorf("TLS %v: %q", tls, got)
+		}
 	}
 }
 
