@@ -61,6 +61,9 @@ func TestMaskInput(t *testing.T) {
 		{quote(`{"user":"ann","password":"a\"b c"}`), quote(`{"user":"ann","password":"[masked]"}`)},
 		{quote(`"{\"password\":\"a b\",\"x\":1}"`), quote(`"{\"password\":\"[masked]\",\"x\":1}"`)},
 		{quote("password: hunter2\nuser: ann"), quote("password: [masked]\nuser: ann")},
+		{quote("machine h login u password swordfish"), quote("machine h login u password [masked]")},
+		{quote("machine h\n  login u\n  password swordfish\nmachine i"), quote("machine h\n  login u\n  password [masked]\nmachine i")},
+		{quote("a machine and its login and password"), quote("a machine and its login and password")},
 		{quote(`os.environ["API_KEY"] = 'abc'`), quote(`os.environ["API_KEY"] = '[masked]'`)},
 		// what cannot be read
 		{`{"a":`, `"[masked]"`}, {`nonsense`, `"[masked]"`},

@@ -120,7 +120,8 @@ func (r *secretRules) scanPrinted(s string) []span {
 	named = slices.DeleteFunc(named, func(p span) bool {
 		return p.from >= p.to || !believable(s[p.from:p.to]) && !envLine(s, p)
 	})
-	out := append(sure, named...)
+	netrc := slices.DeleteFunc(scanNetrc(s, nil), func(p span) bool { return placeholder(s[p.from:p.to]) })
+	out := slices.Concat(sure, named, netrc)
 	slices.SortStableFunc(out, func(a, b span) int { return a.from - b.from })
 	return merge(out)
 }

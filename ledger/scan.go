@@ -21,6 +21,7 @@ func (r *secretRules) scan(s string) []span {
 	out = r.scanAssignments(s, out)
 	out = r.scanFlags(s, out)
 	out = scanCommands(s, out)
+	out = scanNetrc(s, out)
 	out = slices.DeleteFunc(out, func(p span) bool {
 		return p.from >= p.to || strings.HasPrefix(s[p.from:], Mask) && p.to <= p.from+len(Mask)
 	})
@@ -71,6 +72,40 @@ func (t *prefixed) stands(s string, from, to int) bool {
 	}
 	inWord := from > 0 && alnum(s[from-1]) && (from < 2 || s[from-2] != '\\')
 	return !inWord && strings.ContainsAny(s[from:to], "0123456789")
+}
+
+// scanNetrc finds the passwords of a .netrc: `machine NAME login NAME password SECRET`, on a line or several.
+func scanNetrc(s string, out []span) []span {
+	const machine = "machine"
+	for at := 0; ; {
+		j := strings.Index(s[at:], machine)
+		if j < 0 {
+			return out
+		}
+		begin := at + j
+		at = begin + len(machine)
+		if begin > 0 && alnum(s[begin-1]) {
+			continue
+		}
+		next := at
+		word := func() (from, to int) {
+			from = next + len(s[next:]) - len(strings.TrimLeft(s[next:], " \t\r\n"))
+			next = from + until(s[from:], " \t\r\n")
+			return from, next
+		}
+		word()
+		for {
+			from, to := word()
+			name := s[from:to]
+			if name != "login" && name != "account" && name != "password" {
+				break
+			}
+			if from, to = word(); name == "password" && !harmless(s[from:to]) {
+				out = append(out, span{from, to, "password of a machine"})
+			}
+			at = to
+		}
+	}
 }
 
 // scanPEM finds private keys, to the end of the text where their end is missing.

@@ -11,7 +11,7 @@
 #   OBSTAT               the obstat to use; default: the one on PATH, else one built from this source
 set -euf
 
-names='(^|/)(obstat\.yaml|\.obstat/program\.json|\.claude/settings\.json|opencode\.jsonc?|\.codex/rules/[^/]*\.rules|\.gemini/policies/[^/]*\.toml|\.cursor/(cli|permissions)\.json|\.qwen/settings\.json|adk-permissions\.(json|yaml)|permission_context\.json)$'
+names='(^|/)(obstat\.yaml|\.obstat/program\.json|\.claude/settings\.json|opencode\.jsonc?|\.codex/rules/[^/]*\.rules|\.gemini/policies/[^/]*\.toml|\.cursor/(cli|permissions)\.json|\.qwen/settings\.json|\.vscode/settings\.json|\.github/copilot/settings\.json|adk-permissions\.(json|yaml)|permission_context\.json)$'
 newline='
 '
 
