@@ -94,7 +94,12 @@ func (s *site) putIn(session, tool string, input map[string]string) client.Decis
 	s.t.Helper()
 	raw, err := json.Marshal(input)
 	must(s.t, err)
-	body := `{"call":{"tool":"` + tool + `","session":"` + session + `","dir":"/src/shop","roots":["/src/shop"],"input":` + string(raw) + `}}`
+	return s.send(`{"call":{"tool":"` + tool + `","session":"` + session + `","dir":"/src/shop","roots":["/src/shop"],"input":` + string(raw) + `}}`)
+}
+
+// send puts a call as the agent writes it.
+func (s *site) send(body string) client.Decision {
+	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/v1/decisions", strings.NewReader(body))
 	must(s.t, err)
 	req.Header.Set("Authorization", "Bearer "+s.agent)
@@ -360,6 +365,31 @@ func TestCSRF(t *testing.T) {
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusUnauthorized || strings.Contains(string(body), "npm test") {
 			t.Errorf("%s without a login: %d", path, resp.StatusCode)
+		}
+	}
+}
+
+// TestWants: a request shows why the agent makes the call: what the arguments say, and what it sends beside them.
+func TestWants(t *testing.T) {
+	s := open(t)
+	ann := s.visitor("ann")
+	for _, tt := range []struct {
+		input, beside string
+		want          []string
+	}{
+		{`{"command":"make a","description":"Builds <the> site"}`, "", []string{"The agent says what it does:", "Builds &lt;the&gt; site"}},
+		{`{"command":["make","b"],"justification":"needs the network"}`, "", []string{"The agent gives the reason:", "needs the network"}},
+		{`{"command":"make c"}`, `,"circumstances":{"message":"Now I release it.","plan":"1. build 2. release","goal":"a release"}`,
+			[]string{"The agent said last:", "Now I release it.", "The agent plans:", "1. build 2. release", "The agent is to reach:", "a release"}},
+		{`{"command":"make d","description":"` + strings.Repeat("é", 3000) + `"}`, "", []string{strings.Repeat("é", 1200) + " …"}},
+		{`{"command":"make e","description":" ","plan":7}`, "", []string{"The agent sent no reason."}},
+	} {
+		d := s.send(`{"call":{"tool":"bash","session":"s","dir":"/src/shop","input":` + tt.input + tt.beside + `}}`)
+		_, page := ann.get("/requests/" + d.Request.ID + "/pane")
+		for _, text := range tt.want {
+			if !strings.Contains(page, text) {
+				t.Errorf("%.80s: %.80q is not shown in %.3000s", tt.input, text, page)
+			}
 		}
 	}
 }

@@ -186,16 +186,17 @@ type shownOffer struct {
 func wantsOf(call *obstat.Call) (out []wanted) {
 	var input map[string]json.RawMessage
 	_ = json.Unmarshal(call.Input, &input) // without fields there is no word of the agent
-	for _, field := range [][2]string{{"description", "wants"}, {"justification", "because"}, {"explanation", "because"},
-		{"reason", "because"}, {"intent", "wants"}, {"thought", "thinks"}, {"plan", "plan"}} {
+	for _, field := range [][2]string{{"description", "says what it does"}, {"justification", "gives the reason"},
+		{"explanation", "explains it"}, {"reason", "gives the reason"}, {"intent", "wants"}, {"thought", "thinks"},
+		{"plan", "plans"}} {
 		var text string
 		if json.Unmarshal(input[field[0]], &text) == nil && strings.TrimSpace(text) != "" {
 			out = append(out, wanted{field[1], clip(text, 1200)})
 		}
 	}
-	for _, name := range []string{"message", "plan", "goal"} {
-		if text := call.Circumstances[name]; text != "" {
-			out = append(out, wanted{name, clip(text, 1200)})
+	for _, beside := range [][2]string{{"message", "said last"}, {"plan", "plans"}, {"goal", "is to reach"}} {
+		if text := call.Circumstances[beside[0]]; strings.TrimSpace(text) != "" {
+			out = append(out, wanted{beside[1], clip(text, 1200)})
 		}
 	}
 	return out
