@@ -44,6 +44,31 @@ func TestCookbook(t *testing.T) {
 	}
 }
 
+// TestUnattendedPages: where nobody sits, in an image or a workflow, each command of the pages that would ask has --yes,
+// and the directory is trusted before a policy is written.
+func TestUnattendedPages(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/presets.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```(?:dockerfile|yaml)\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	seen := 0
+	for _, block := range blocks {
+		for _, cmd := range regexp.MustCompile(`obstat (?:install|init)[^&\n]*`).FindAllString(block[1], -1) {
+			if seen++; !strings.Contains(cmd, "--yes") {
+				t.Errorf("%s has nobody to ask", cmd)
+			}
+		}
+		trust, write := strings.Index(block[1], "OBSTAT_TRUST="), strings.Index(block[1], "obstat init")
+		if write >= 0 && (trust < 0 || trust > write) {
+			t.Errorf("nobody accepts the policy that is written here:\n%s", block[1])
+		}
+	}
+	if seen < 2 {
+		t.Errorf("%d commands", seen)
+	}
+}
+
 func page(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(cookbook, name))
