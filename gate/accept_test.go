@@ -360,3 +360,22 @@ func TestOfferLiftsNoRule(t *testing.T) {
 		check(t, b.answer(bash("git tag x"), approval.Answer{}), obstat.Deny) // it asks
 	})
 }
+
+// TestCheckAnswer: a process that knows no policy refuses what no policy can keep.
+func TestCheckAnswer(t *testing.T) {
+	for rule, says := range map[string]string{
+		`{"tool":"bash","field":"command","match":{"wildcard":"make all *"},"verdict":"allow"}`: "",
+		`{"tool":"bash","field":"command","match":{"wildcard":"rm *"},"verdict":"deny"}`:        "does not allow anything",
+		`{"tool":"bash","field":"command","match":{"wildcard":"*"},"verdict":"allow"}`:          "would hand out more",
+		`{"tool":"bash","field":`:                                     "a value is missing",
+		`{"tool":"bash","match":{"fullmatch":"("},"verdict":"allow"}`: "fullmatch",
+	} {
+		err := gate.CheckAnswer(&approval.Request{}, &approval.Answer{By: "ann", Allow: true, Scope: approval.Always, Rule: []byte(rule)})
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", rule, err)
+		}
+	}
+	if err := gate.CheckAnswer(&approval.Request{}, &approval.Answer{By: "ann", Allow: true}); err != nil {
+		t.Error(err)
+	}
+}

@@ -109,13 +109,18 @@ func TestTakeUp(t *testing.T) {
 	if again := put("make all"); again == first {
 		t.Error("an approval is for one run")
 	}
+	b.terms.TakeUp = false
+	if one, two := put("make check"), put("make check"); one == two {
+		t.Error("an asker that does not come back gets another's request")
+	}
+	b.terms.TakeUp = true
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := b.Broker().Until(gone, put("make all")); err == nil {
 		t.Error("nobody has answered")
 	}
-	if left, _ := b.Broker().Pending(t.Context()); len(left) != 2 {
-		t.Errorf("%d requests are left, want 2: they stay when the asker goes", len(left))
+	if left, _ := b.Broker().Pending(t.Context()); len(left) != 4 {
+		t.Errorf("%d requests are left, want 4: they stay when the asker goes", len(left))
 	}
 }
 

@@ -91,3 +91,16 @@ func TestSelfForeignGrant(t *testing.T) {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
+
+// TestSelfReadings: a call that changes the policy if its tool takes another field for the command asks as well.
+func TestSelfReadings(t *testing.T) {
+	b := open(t, `{"permission": "allow"}`, nil)
+	for _, cmd := range []string{"cp /tmp/new.json " + b.file, "git status"} {
+		in, _ := json.Marshal(map[string]string{"command": "git status", "cmd": cmd})
+		d, err := b.Gate.Authorize(t.Context(), &obstat.Call{Tool: "run_shell", Input: in, Agent: "a", Session: "s",
+			Dir: filepath.Dir(b.file)}, &gate.Terms{Ask: gate.Leave})
+		if want := map[bool]obstat.Verdict{true: obstat.Allow, false: obstat.Ask}[cmd == "git status"]; d.Verdict != want || err != nil {
+			t.Errorf("%s: %v, want %v: %s, %v", cmd, d.Verdict, want, d.Reason(), err)
+		}
+	}
+}
