@@ -79,6 +79,8 @@ type wire struct {
 	// and told as a word about it; nil: the agent takes none.
 	printed   func(e *Event, told string, out []byte) Reply
 	printedAt string
+	// ruleless: it has no rules of its own that a changed command could get around.
+	ruleless bool
 	// rulesBy are words of its command line, separated by blanks, that bring rules along:
 	// `--disallowedTools`.
 	rulesBy string

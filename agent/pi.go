@@ -13,6 +13,7 @@ func pi() *Agent {
 	const before, after = "tool_call", "tool_result"
 	a := plugged(Pi, "Pi", piPlugin, before, after)
 	a.changes, a.printed, a.printedAt = before, pluginPrinted, after
+	a.ruleless = true
 	a.others = "read=read:path"
 	a.modes = []Mode{{Name: AnyMode, Allow: Idle,
 		Says: "Pi has no rules and no prompt of its own: obstat's are the only ones."}}

@@ -37,14 +37,18 @@ func Agents() []Agent {
 		{Name: agent.Qwen, Package: "@qwen-code/qwen-code", driver: qwenCode()},
 	}
 	for i := range all {
-		a := &all[i]
-		known := agent.Of(a.Name)
-		a.Title = known.Title
-		if a.Version, _ = known.Covers(); a.Way != "" {
-			a.Title += ", " + strings.ReplaceAll(a.Way, "-", " ")
-		}
+		all[i].describe()
 	}
 	return all
+}
+
+// describe fills in what package agent knows of it.
+func (a *Agent) describe() {
+	known := agent.Of(a.Name)
+	a.Title = known.Title
+	if a.Version, _ = known.Covers(); a.Way != "" {
+		a.Title += ", " + strings.ReplaceAll(a.Way, "-", " ")
+	}
 }
 
 // agentOf returns the first of an agent's ways of working.

@@ -60,6 +60,13 @@ func confinedScenarios() []scenario {
 // spent.
 const inSandbox = "in-its-sandbox"
 
+// onlyConfined are agents that are driven with `lab -confined` alone.
+func onlyConfined() []Agent {
+	a := Agent{Name: agent.Pi, Package: "@earendil-works/pi-coding-agent", driver: piAgent()}
+	a.describe()
+	return []Agent{a}
+}
+
 // confinedAgents adds to some agents the ones that are driven with their own sandbox.
 func confinedAgents(agents []Agent) (out []Agent) {
 	for _, a := range agents {

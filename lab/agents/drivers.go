@@ -221,6 +221,21 @@ func openCode() *driver {
 	}
 }
 
+func piAgent() *driver {
+	return &driver{
+		program: "@earendil-works/pi-coding-agent/dist/cli.js",
+		files: map[string]string{".pi/agent/models.json": `{"providers": {"scripted": {"baseUrl": "{URL}/v1", "apiKey": "dummy",
+			"api": "openai-completions", "models": [{"id": "scripted"}]}}}`},
+		headless: "node {PROGRAM} -p {PROMPT} --provider scripted --model scripted --mode json --no-session",
+		env:      "PI_OFFLINE=1 PI_TELEMETRY=0",
+		tools: map[string][]Call{
+			doShell: {{Tool: "bash", Args: object{"command": "{WHAT}"}}},
+			doWrite: {{Tool: "write", Args: object{"path": "{PATH}", "content": "x\n"}}},
+		},
+		entry: entry{file: ".pi/agent/extensions/obstat.js"},
+	}
+}
+
 func copilot() *driver {
 	return &driver{
 		program: "@github/copilot-PLATFORM/copilot",

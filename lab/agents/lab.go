@@ -166,6 +166,9 @@ func (o *options) again(args []string) error {
 // chosen returns the agents of the flags, at the versions of the flags.
 func (o *options) chosen() ([]Agent, error) {
 	all := Agents()
+	if o.confined {
+		all = append(all, onlyConfined()...)
+	}
 	for _, v := range fields(o.versions) {
 		name, version, ok := strings.Cut(v, "=")
 		found := false

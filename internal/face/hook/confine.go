@@ -67,7 +67,7 @@ func (t *turn) notConfined(state, wd string, c *obstat.Call, over obstat.Over) s
 	switch why, known, err := policy.OwnRules(where, c, t.World); {
 	case err != nil:
 		return "the rules of " + a.Title + " cannot be read: " + err.Error()
-	case !known:
+	case !known && !a.Ruleless():
 		return "the rules of " + a.Title + " are not known, and would not be asked"
 	case why != "":
 		return "a rule of " + a.Title + " is about it: " + why

@@ -20,6 +20,7 @@ const (
 	geminiPayload   = `{"session_id":"s","transcript_path":"/t","cwd":"%s","hook_event_name":"BeforeTool","timestamp":"2026-01-01T00:00:00.000Z","tool_name":"run_shell_command","tool_input":{"command":"%s"}}`
 	copilotPayload  = `{"sessionId":"s","timestamp":1,"cwd":"%s","toolName":"bash","toolArgs":"{\"command\":\"%s\"}"}`
 	claudeInMode    = `{"session_id":"s","transcript_path":"/t","cwd":"%s","permission_mode":"%s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"%s"}}`
+	piPayload       = `{"hook_event_name":"tool_call","cwd":"%s","tool":"bash","session":"s","call":"c","input":{"command":"%s"}}`
 	openCodePayload = `{"event":"tool.execute.before","tool":"bash","sessionID":"s","callID":"c","directory":"%s","args":{"command":"%s"}}`
 )
 
@@ -51,6 +52,7 @@ func TestConfinedHook(t *testing.T) {
 		{name: "no Landlock", agent: agent.ClaudeCode, payload: in(claudeInMode, "default", "make"), level: confine.LevelNone},
 		{name: "Gemini CLI", agent: agent.Gemini, payload: in(geminiPayload, "make"), changed: true},
 		{name: "opencode", agent: agent.OpenCode, payload: in(openCodePayload, "make"), changed: true},
+		{name: "Pi, which has no rules of its own", agent: agent.Pi, payload: in(piPayload, "make"), changed: true},
 		{name: "Codex without its sandbox", agent: agent.Codex, payload: in(codexPayload, "bypassPermissions", "make"),
 			started: "codex exec --dangerously-bypass-approvals-and-sandbox x", changed: true},
 		{name: "Codex with full access", agent: agent.Codex, payload: in(codexPayload, "bypassPermissions", "make"),
