@@ -254,6 +254,7 @@ func TestBrowser(t *testing.T) {
 		ann.sees("Bob denied it") // the words are there, and so is the focus
 		ann.see(fmt.Sprintf("document.activeElement == document.querySelector(%[1]q) && document.activeElement.value == 'wait a moment'", card(id, ".words")))
 	})
+	t.Run("time ends while somebody types", func(t *testing.T) { expires(t, browser) })
 	t.Run("a call through the MCP gateway", func(t *testing.T) { mcpCall(t, browser) })
 	t.Run("a policy with an error at line 3", func(t *testing.T) { policyError(t, browser) })
 	t.Run("put in force", func(t *testing.T) { putInForce(t, browser) })
@@ -511,6 +512,21 @@ func race(t *testing.T, browser context.Context) {
 	bob.sees("make again")
 	ann.answer(second, "once")
 	bob.see(fmt.Sprintf("!document.getElementById('row-%[1]s') || document.querySelector('#row-%[1]s.over')", second))
+}
+
+// expires: a request whose time ends stays in the pane with the words that were typed, and says that it is over.
+func expires(t *testing.T, browser context.Context) {
+	s := openWith(t, func(o *server.Options) { o.AskTimeout = 15 * time.Second })
+	ann := s.tab(browser, "ann", "dev")
+	id := s.run("make").Request.ID
+	ann.look(id)
+	words := card(id, ".words")
+	ann.do(chromedp.SendKeys(words, "wait a"))
+	s.waitFor(id, approval.Expired)
+	ann.sees("Its time ended. Your words were not sent; they stay here.")
+	ann.see(fmt.Sprintf("document.activeElement == document.querySelector(%[1]q) && document.activeElement.value == 'wait a'", words))
+	ann.see(fmt.Sprintf("document.querySelector(%q).disabled", card(id, "button[value=once]")))
+	ann.see("document.querySelector('#tally').textContent.startsWith('0 wait')")
 }
 
 func policyError(t *testing.T, browser context.Context) {
