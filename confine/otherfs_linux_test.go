@@ -3,6 +3,7 @@ package confine
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ func TestOtherFileSystems(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Unmount(bound, unix.MNT_DETACH) })
-	for _, ws := range []string{p.base + "/tmpfs/ws", stacked, bound} {
+	for _, ws := range append(p.moreFileSystems(t), p.base+"/tmpfs/ws", stacked, bound) {
 		p.write(ws+"/a.txt", "one\n")
 		p.write(ws+"/old/o", "o")
 		p.write(ws+"/secret", "SECRET")
@@ -56,6 +57,26 @@ func TestOtherFileSystems(t *testing.T) {
 			t.Errorf("%s: left %v", ws, left)
 		}
 	}
+}
+
+// moreFileSystems are workspaces on those that this machine has programs for: one by FUSE, which like NFS and 9p asks
+// elsewhere whether a name still is what it was, and one in a file.
+func (p *place) moreFileSystems(t *testing.T) (out []string) {
+	mounted := func(at string, args ...string) {
+		if text, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Logf("without %s: %v %s", filepath.Base(at), err, text)
+			return
+		}
+		t.Cleanup(func() { unix.Unmount(at, unix.MNT_DETACH) })
+		out = append(out, at+"/ws")
+	}
+	fuse, loop, image := p.base+"/fuse", p.base+"/loop", p.base+"/image"
+	if err := errors.Join(os.Mkdir(fuse, 0o755), os.Mkdir(loop, 0o755), os.Mkdir(p.base+"/elsewhere", 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	mounted(fuse, "bindfs", "-o", "allow_other", p.base+"/elsewhere", fuse)
+	mounted(loop, "sh", "-c", "truncate -s 16M "+image+" && mkfs.ext4 -q "+image+" && mount -o loop "+image+" "+loop)
+	return out
 }
 
 // TestLayered names the mount that stands in a layer's way.
