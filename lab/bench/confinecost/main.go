@@ -224,7 +224,7 @@ func (b *bench) others(npm string) (out []*way) {
 		fmt.Fprintf(os.Stderr, "npm: %v\n%s", err, text)
 	}
 	for name, args := range map[string][]string{"sandbox-runtime": {"srt", "/bin/true"},
-		"codex's sandbox": {"codex", "sandbox", "linux", "/bin/true"}} {
+		"codex's sandbox": {"codex", "sandbox", "--", "/bin/true"}} {
 		do := b.clock(filepath.Join(npm, "node_modules/.bin", args[0]), args[1:]...)
 		if _, err := do(); err != nil {
 			fmt.Fprintf(os.Stderr, "%s does not start here: %v\n", name, err)
