@@ -3,7 +3,9 @@ package confine
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +25,34 @@ func TestNested(t *testing.T) {
 		"a.txt: Permission denied", "wants files: files <nil>"} {
 		if !o.has(want) {
 			t.Errorf("no %q in\n%s%s", want, o.out, o.errs)
+		}
+	}
+}
+
+// TestInContainer runs a confinement in containers that bubblewrap makes as docker and podman make theirs: one in which no
+// user namespace can be made, and one with namespaces, where parts of /proc are covered. Both tell the lower level.
+func TestInContainer(t *testing.T) {
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		t.Skip("the containers are made by bubblewrap, which is not here")
+	}
+	p := newPlace(t)
+	exe, _ := os.Executable()
+	bare := []string{"--unshare-pid", "--bind", "/", "/", "--dev", "/dev", "--proc", "/proc"}
+	for why, more := range map[string][]string{
+		"user.max_user_namespaces": {"--unshare-user", "--disable-userns"},
+		"a /proc of its own":       {"--cap-add", "ALL", "--ro-bind", "/dev/null", "/proc/keys", "--tmpfs", "/proc/irq"},
+	} {
+		args := slices.Concat(bare, more, []string{"--setenv", "CONFINE_ATTACK", "nested", "--setenv", "WS", p.ws})
+		if out, err := exec.Command("bwrap", append(args, "true")...).CombinedOutput(); err != nil {
+			t.Logf("%s: no such container can be made here: %v %s", why, err, out)
+			continue
+		}
+		out, err := exec.Command("bwrap", append(args, exe)...).CombinedOutput()
+		for _, want := range []string{why, "level files", "wants full: confine: the profile wants level full and this machine gives files", "inner",
+			"a.txt: Permission denied", "wants files: files <nil>"} {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%s: %v, no %q in\n%s", why, err, want, out)
+			}
 		}
 	}
 }

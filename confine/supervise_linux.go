@@ -41,6 +41,9 @@ func (l *launch) execute(ctx context.Context) (Result, error) {
 	other.Close()
 	cmd.ExtraFiles[1].Close()
 	if err != nil {
+		if errors.Is(err, unix.ENOSPC) {
+			err = fmt.Errorf("user.max_user_namespaces allows no more: %w", err)
+		}
 		return Result{}, l.lacks(fmt.Errorf("namespaces: %w", err))
 	}
 	s := &supervisor{launch: l, ctl: ctl, cmd: cmd}
