@@ -75,6 +75,8 @@ type wire struct {
 	// changes are the events, or events with a mode behind a colon, at which the changed text of a
 	// command was seen to run beside an allow: `PreToolUse`. Its own rules match that text alone.
 	changes string
+	// driven is how it is started to see whether changed commands run; nil where that was never done.
+	driven *Drive
 	// printed answers an event after a call, one of printedAt, with an output that the model gets in place of the tool's,
 	// and told as a word about it; nil: the agent takes none.
 	printed   func(e *Event, told string, out []byte) Reply

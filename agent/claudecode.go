@@ -25,7 +25,7 @@ func claudeCode() *Agent {
 				mcp=mcp__SERVER__TOOL`,
 			housekeeping: claudeHousekeeping, fileTools: "Read Write Edit MultiEdit NotebookEdit",
 			modes: claudeModes(), askings: claudeAskings(), alters: true,
-			changes: preToolUse, printed: claudePrinted, printedAt: "PostToolUse",
+			changes: preToolUse, driven: claudeDrive(), printed: claudePrinted, printedAt: "PostToolUse",
 			rulesBy: "--disallowedTools --disallowed-tools --settings --setting-sources",
 			mute:    "Write Edit MultiEdit NotebookEdit", unboxed: "dangerouslyDisableSandbox",
 			boxedBy: "sandbox.enabled",
@@ -369,5 +369,14 @@ func claudeSwitches(s *Setup) {
 		if n := f.root.Get("allowManagedHooksOnly"); isBool(n, true) && f.Scope == Managed && !byMachine {
 			s.off(f, n, "allowManagedHooksOnly: entries outside of the machine's settings are skipped")
 		}
+	}
+}
+
+func claudeDrive() *Drive {
+	return &Drive{
+		Line: "{PROGRAM} -p {PROMPT} --model claude-sonnet-4-5 --permission-mode default",
+		Env: `ANTHROPIC_BASE_URL={URL} ANTHROPIC_API_KEY=sk-ant-dummy CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
+			DISABLE_AUTOUPDATER=1 DISABLE_TELEMETRY=1 DISABLE_ERROR_REPORTING=1`,
+		Tool: "Bash", Field: "command", Args: map[string]any{"description": "a step"},
 	}
 }

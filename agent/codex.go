@@ -34,6 +34,7 @@ func codex() *Agent {
 			housekeeping: codexHousekeeping, modes: codexModes(),
 			// In its sandbox a ticket cannot be spent.
 			changes:   preToolUse + ":" + bypass,
+			driven:    codexDrive(),
 			unboxedBy: "--dangerously-bypass-approvals-and-sandbox --yolo danger-full-access --sandbox=danger-full-access",
 			printed:   refusedOutput("block"), printedAt: "PostToolUse",
 			askings: []Asking{{Way: "interactive and exec, every approval policy", At: AtObstat, mode: "default",
@@ -414,4 +415,32 @@ func dropTrust(config []byte, key string) []byte {
 	}
 	before := bytes.TrimSuffix(bytes.TrimSuffix(config[:start], []byte("\n")), []byte("\r"))
 	return append(slices.Clone(before), config[end:]...)
+}
+
+func codexDrive() *Drive {
+	return &Drive{
+		Line: "{PROGRAM} exec --json --skip-git-repo-check -C {DIR} --dangerously-bypass-approvals-and-sandbox {PROMPT}",
+		Env:  "SCRIPTED_API_KEY=dummy",
+		Files: map[string]string{".codex/config.toml": `model = "gpt-5.5"
+model_provider = "scripted"
+check_for_update_on_startup = false
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "{URL}/v1"
+wire_api = "responses"
+env_key = "SCRIPTED_API_KEY"
+request_max_retries = 0
+stream_max_retries = 0
+supports_websockets = false
+
+[features]
+hooks = true
+plugins = false
+
+[analytics]
+enabled = false
+`},
+		Tool: "exec_command", Field: "cmd",
+	}
 }

@@ -23,7 +23,7 @@ func gemini() *Agent {
 			others: `read=read_file:file_path fetch=web_fetch:prompt search=google_web_search:query
 				task=invoke_agent:prompt skill=activate_skill:name mcp=mcp_SERVER_TOOL`,
 			housekeeping: geminiHousekeeping, modes: geminiModes(),
-			changes: beforeTool, printed: refusedOutput("deny"), printedAt: afterTool,
+			changes: beforeTool, driven: geminiDrive(), printed: refusedOutput("deny"), printedAt: afterTool,
 			rulesBy: "--policy --admin-policy --exclude-tools --sandbox -s",
 			askings: []Asking{{Way: "interactive and -p, every approval mode, yolo too", At: AtObstat,
 				Says: "in its own prompt a yes would outrank its own deny rules"}},
@@ -206,5 +206,18 @@ func geminiCheck(s *Setup) {
 				s.off(f, n, "hooksConfig.disabled names obstat's hook")
 			}
 		}
+	}
+}
+
+func geminiDrive() *Drive {
+	return &Drive{
+		Line: "{PROGRAM} -p {PROMPT} -m gemini-2.5-pro --approval-mode yolo",
+		Env: "GEMINI_API_KEY=dummy GOOGLE_GEMINI_BASE_URL={URL} GEMINI_CLI_NO_RELAUNCH=true " +
+			"GEMINI_CLI_TRUST_WORKSPACE=true",
+		Files: map[string]string{".gemini/settings.json": `{
+	"privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false},
+	"security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
+	"general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false}}`},
+		Tool: "run_shell_command", Field: "command", Args: map[string]any{"description": "a step"},
 	}
 }

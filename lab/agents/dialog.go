@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/scripted"
 )
 
 // A dialog is the question that an agent shows for a call that obstat asks about. The zero dialog is that of
@@ -64,7 +65,7 @@ func (r *run) converse(ctx context.Context, sc *screen, d *dialog, s *scenario, 
 				break
 			}
 		}
-		if len(r.model.Results(MainMarker)) >= len(s.main) && until.IsZero() {
+		if len(r.model.Results(scripted.MainMarker)) >= len(s.main) && until.IsZero() {
 			until = time.Now().Add(time.Second)
 		}
 		if !until.IsZero() && time.Now().After(until) {

@@ -5,7 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	"github.com/obstat/obstat/internal/scripted"
 )
+
+// object is a JSON object on its way out.
+type object = map[string]any
 
 // A driver is how the lab runs one agent. In its texts some words in braces stand for values of the run:
 // {PROGRAM}, {PROMPT}, {HOME}, {CWD} and {PROJECT}, {LAB} for this program, {URL} for the model's address, and
@@ -18,9 +23,9 @@ type driver struct {
 	headless, talks string
 	seated          [2]string
 	env             string
-	tools           map[string][]Call // for each kind of action
-	wrap            func(Call) Call   // nil: calls are made as they are
-	verdict         string            // of its reviewer, for which the model speaks as well
+	tools           map[string][]scripted.Call        // for each kind of action
+	wrap            func(scripted.Call) scripted.Call // nil: calls are made as they are
+	verdict         string                            // of its reviewer, for which the model speaks as well
 	entry           entry
 	dialog          dialog
 	// yes is the text of a hook in obstat's place that lets every call pass; "" where the program of the
@@ -83,7 +88,7 @@ func (d *driver) talk(r *run, prompt string) (args, env []string, err error) {
 }
 
 // calls returns the tool calls for an action.
-func (d *driver) calls(a action) (out []Call) {
+func (d *driver) calls(a action) (out []scripted.Call) {
 	words := strings.NewReplacer("{WHAT}", a.what, "{PATH}", a.path)
 	for _, c := range d.tools[a.do] {
 		c.Tool, c.Text = words.Replace(c.Tool), words.Replace(c.Text)
@@ -106,12 +111,12 @@ func (d *driver) calls(a action) (out []Call) {
 const aStep = "a step of the script"
 
 // spawned is the prompt of a subagent.
-var spawned = Prompt(SubMarker)
+var spawned = scripted.Prompt(scripted.SubMarker)
 
 func claudeCode(mode string) *driver {
-	file := func(tool string, more object) Call {
+	file := func(tool string, more object) scripted.Call {
 		more["file_path"] = "{PATH}"
-		return Call{Tool: tool, Args: more}
+		return scripted.Call{Tool: tool, Args: more}
 	}
 	d := &driver{
 		program: "@anthropic-ai/claude-code-PLATFORM/claude",
@@ -125,7 +130,7 @@ func claudeCode(mode string) *driver {
 			"projects": {"{CWD}": {"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}}}`},
 		env: `ANTHROPIC_BASE_URL={URL} ANTHROPIC_API_KEY=sk-ant-dummy IS_SANDBOX=1 CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
 			DISABLE_AUTOUPDATER=1 DISABLE_TELEMETRY=1 DISABLE_ERROR_REPORTING=1`,
-		tools: map[string][]Call{
+		tools: map[string][]scripted.Call{
 			doShell: {{Tool: "Bash", Args: object{"command": "{WHAT}", "description": aStep}}},
 			doWrite: {file("Write", object{"content": "x\n"})},
 			doEdit:  {file("Read", object{}), file("Edit", object{"old_string": editFrom, "new_string": editTo})},
@@ -157,7 +162,7 @@ func geminiCLI() *driver {
 		talks:    "node {PROGRAM} -i {PROMPT} -m gemini-2.5-pro --approval-mode yolo",
 		env: "GEMINI_API_KEY=dummy GOOGLE_GEMINI_BASE_URL={URL} GEMINI_CLI_NO_RELAUNCH=true " +
 			"GEMINI_CLI_TRUST_WORKSPACE=true",
-		tools: map[string][]Call{
+		tools: map[string][]scripted.Call{
 			doShell: {{Tool: "run_shell_command", Args: object{"command": "{WHAT}", "description": aStep}}},
 			doWrite: {{Tool: "write_file", Args: object{"file_path": "{PATH}", "content": "x\n"}}},
 			doEdit: {{Tool: "read_file", Args: object{"file_path": "{PATH}"}}, {Tool: "replace",
@@ -165,7 +170,7 @@ func geminiCLI() *driver {
 			doMCP:   {{Tool: "mcp_" + serverName + "_{WHAT}", Args: object{"path": "{PATH}"}}},
 			doSpawn: {{Tool: "invoke_agent", Args: object{"agent_name": "generalist", "prompt": spawned}}},
 			// Words do not end a subagent there.
-			doEnd: {{Tool: "complete_task", Args: object{"result": object{"response": lastWords}}}},
+			doEnd: {{Tool: "complete_task", Args: object{"result": object{"response": scripted.LastWords}}}},
 		},
 		entry: entry{file: ".gemini/settings.json", timeout: `("timeout":\s*)\d+`, short: "${1}3000",
 			plugin: []string{"node {PROGRAM} extensions install --consent {ROOT}/plugins/gemini"}},
@@ -180,7 +185,7 @@ func qwenCode() *driver {
 		headless: "node {PROGRAM} -p {PROMPT} --approval-mode yolo",
 		talks:    "node {PROGRAM} -i {PROMPT} --approval-mode yolo",
 		env:      "OPENAI_API_KEY=dummy OPENAI_BASE_URL={URL}/v1 OPENAI_MODEL=gpt-4.1 QWEN_CODE_NO_RELAUNCH=true",
-		tools: map[string][]Call{
+		tools: map[string][]scripted.Call{
 			doShell: {{Tool: "run_shell_command", Args: object{"command": "{WHAT}", "description": aStep,
 				"is_background": false}}},
 			doWrite: {{Tool: "write_file", Args: object{"file_path": "{PATH}", "content": "x\n"}}},
@@ -207,7 +212,7 @@ func openCode() *driver {
 		talks:    "{PROGRAM} --prompt {PROMPT}",
 		env: `OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1
 			OPENCODE_DISABLE_DEFAULT_PLUGINS=1`,
-		tools: map[string][]Call{
+		tools: map[string][]scripted.Call{
 			doShell: {{Tool: "bash", Args: object{"command": "{WHAT}", "description": aStep}}},
 			doWrite: {{Tool: "write", Args: object{"filePath": "{PATH}", "content": "x\n"}}},
 			doEdit: {{Tool: "read", Args: object{"filePath": "{PATH}"}},
@@ -245,7 +250,7 @@ func copilot() *driver {
 		talks:    "{PROGRAM} -i {PROMPT} " + copilotAll,
 		env: `COPILOT_OFFLINE=true COPILOT_PROVIDER_BASE_URL={URL}/v1 COPILOT_PROVIDER_API_KEY=dummy COPILOT_MODEL=gpt-4.1
 			COPILOT_AUTO_UPDATE=false`,
-		tools: map[string][]Call{
+		tools: map[string][]scripted.Call{
 			doShell: {{Tool: "bash", Args: object{"command": "{WHAT}", "description": aStep}}},
 			doWrite: {{Tool: "create", Args: object{"path": "{PATH}", "file_text": "x\n"}}},
 			doEdit: {{Tool: "view", Args: object{"path": "{PATH}"}},
@@ -305,7 +310,7 @@ trust_level = "trusted"
 "gpt-5.5" = "gpt-6-sol"
 `},
 		env: "SCRIPTED_API_KEY=dummy",
-		tools: map[string][]Call{
+		tools: map[string][]scripted.Call{
 			doShell: {{Tool: "exec_command", Args: object{"cmd": "{WHAT}"}}},
 			doWrite: {{Tool: "apply_patch", Text: "*** Begin Patch\n*** Add File: {PATH}\n+x\n*** End Patch\n"}},
 			doEdit: {{Tool: "apply_patch",
@@ -314,7 +319,7 @@ trust_level = "trusted"
 				"justification": aStep}}},
 			doMCP: {{Tool: "{WHAT}", Namespace: "mcp__" + serverName, Args: object{"path": "{PATH}"}}},
 			doSpawn: {{Tool: "spawn_agent", Namespace: "multi_agent_v1", Args: object{"message": spawned}},
-				{Tool: "wait_agent", Namespace: "multi_agent_v1", Args: object{"targets": []string{lastID}, "timeout_ms": wait}}},
+				{Tool: "wait_agent", Namespace: "multi_agent_v1", Args: object{"targets": []string{scripted.LastID}, "timeout_ms": wait}}},
 		},
 		entry:  entry{file: ".codex/hooks.json", timeout: `("timeout":\s*)\d+`, short: "${1}3"},
 		dialog: dialog{first: []step{{shows: "Try new model", keys: "DOWN ENTER"}}},
@@ -325,12 +330,12 @@ trust_level = "trusted"
 // JavaScript.
 func codexCode() *driver {
 	d := codex("gpt-6-sol")
-	d.tools[doSpawn] = []Call{
+	d.tools[doSpawn] = []scripted.Call{
 		{Tool: "spawn_agent", Namespace: "collaboration", Args: object{"message": spawned, "task_name": "canary",
 			"fork_turns": "none"}},
 		{Tool: "wait_agent", Namespace: "collaboration", Args: object{"timeout_ms": 20000}},
 	}
-	d.wrap = func(c Call) Call {
+	d.wrap = func(c scripted.Call) scripted.Call {
 		if c.Namespace == "collaboration" {
 			return c
 		}
@@ -342,7 +347,7 @@ func codexCode() *driver {
 			arg = c.Text
 		}
 		text, _ := json.Marshal(arg) // texts and maps of texts
-		return Call{Tool: "exec", Namespace: "functions", Text: fmt.Sprintf("text(await tools.%s(%s));", name, text)}
+		return scripted.Call{Tool: "exec", Namespace: "functions", Text: fmt.Sprintf("text(await tools.%s(%s));", name, text)}
 	}
 	return d
 }

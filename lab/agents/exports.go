@@ -15,6 +15,7 @@ import (
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
+	"github.com/obstat/obstat/internal/scripted"
 )
 
 // exportedPolicies are policies that are exported to every agent. Each says something else about the witnesses.
@@ -174,13 +175,13 @@ func (r *run) playExport(a *Agent, text, file string) ([]seen, error) {
 		do = append(do, shell(w.command))
 	}
 	s := &scenario{main: do, dies: true}
-	model, err := NewModel(s.script(a, r.dir))
+	model, err := scripted.New(s.script(a, r.dir))
 	if err != nil {
 		return nil, err
 	}
 	defer model.Close()
 	if r.model = model; r.keep {
-		model.dump = r.dir
+		model.Dump = r.dir
 	}
 	if err := r.prepareExport(a); err != nil {
 		return nil, err
@@ -204,7 +205,7 @@ func (r *run) playExport(a *Agent, text, file string) ([]seen, error) {
 	if err != nil {
 		return nil, err
 	}
-	if told := model.Results(MainMarker); hung || len(told) < len(witnesses) {
+	if told := model.Results(scripted.MainMarker); hung || len(told) < len(witnesses) {
 		return nil, fmt.Errorf("%d of %d calls were answered: %s", len(told), len(witnesses), r.lastLines())
 	}
 	for i, w := range witnesses {

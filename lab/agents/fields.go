@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat/agent"
+	"github.com/obstat/obstat/internal/scripted"
 )
 
 // usualKinds are the kinds of call that every agent can make.
@@ -101,8 +102,8 @@ func claudeIn(c *Cell) *driver {
 	mode, _, _ := strings.Cut(c.Mode, ",")
 	d := claudeCode(mode)
 	d.headless = strings.Replace(d.headless, "claude-sonnet-4-5", "claude-opus-5", 1)
-	d.verdict = map[string]string{autoAllows: classifierAllows, autoFlagged: classifierFlags,
-		autoGarbled: classifierGarbled}[c.Mode]
+	d.verdict = map[string]string{autoAllows: scripted.ClassifierAllows, autoFlagged: scripted.ClassifierFlags,
+		autoGarbled: scripted.ClassifierGarbled}[c.Mode]
 	claudeRules.write(c, d)
 	return d
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/obstat/obstat/internal/scripted"
 )
 
 // A Result is the outcome of one scenario with one agent.
@@ -59,7 +61,7 @@ func (s *scenario) try(a *Agent, r *run) Result {
 			"the folder is trusted"
 		return res
 	}
-	model, err := NewModel(s.script(a, r.dir))
+	model, err := scripted.New(s.script(a, r.dir))
 	if err != nil {
 		res.Note, res.Detail = "it cannot be started", err.Error()
 		return res
@@ -68,7 +70,7 @@ func (s *scenario) try(a *Agent, r *run) Result {
 	r.model = model
 	r.hook = "home/" + a.driver.entry.file
 	if r.keep {
-		model.dump = r.dir
+		model.Dump = r.dir
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
 	defer cancel()
@@ -120,10 +122,10 @@ func (s *scenario) try(a *Agent, r *run) Result {
 // scenario's promise.
 func (s *scenario) judge(res *Result, a *Agent, r *run, hung bool) {
 	ran := s.ran(r)
-	main := r.model.Results(MainMarker)
+	main := r.model.Results(scripted.MainMarker)
 	told := main
 	if s.sub != nil {
-		told = r.model.Results(SubMarker)
+		told = r.model.Results(scripted.SubMarker)
 	}
 	switch {
 	case ran:

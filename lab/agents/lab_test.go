@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/obstat/obstat/internal/scripted"
 )
 
 func TestMCP(t *testing.T) {
@@ -50,10 +52,10 @@ func TestDrivers(t *testing.T) {
 	for _, a := range Agents() {
 		for _, s := range scenarios() {
 			script := s.script(&a, "/run")
-			if len(script[MainMarker]) < len(s.main) || len(script[SubMarker]) < len(s.sub) {
+			if len(script[scripted.MainMarker]) < len(s.main) || len(script[scripted.SubMarker]) < len(s.sub) {
 				t.Errorf("%s, %s: %v", a.Name, s.name, script)
 			}
-			for _, c := range script[MainMarker] {
+			for _, c := range script[scripted.MainMarker] {
 				if c.Tool == "" || c.Args == nil && c.Text == "" {
 					t.Errorf("%s, %s: an empty call: %v", a.Name, s.name, c)
 				}
@@ -64,7 +66,6 @@ func TestDrivers(t *testing.T) {
 
 // TestJudge tells broken promises from the agents' own affairs.
 func TestJudge(t *testing.T) {
-	f := forms()["chat"]
 	for name, c := range map[string]struct {
 		scenario string
 		files    []string // that are there in the end
@@ -89,14 +90,14 @@ func TestJudge(t *testing.T) {
 		"no obstat":       {"control", nil, []string{""}, false, outRan, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &run{dir: t.TempDir(), model: startModel(t, Script{MainMarker: nil})}
+			r := &run{dir: t.TempDir(), model: startModel(t, scripted.Script{scripted.MainMarker: nil})}
 			for _, file := range c.files {
 				if err := r.write(filepath.Join(r.project(), file), ""); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if c.told != nil {
-				post(t, r.model, f.path, f.request(Prompt(MainMarker), c.told...))
+				r.model.Hear(scripted.Prompt(scripted.MainMarker), c.told...)
 			}
 			for _, s := range scenarios() {
 				if s.name != c.scenario {
@@ -170,4 +171,14 @@ func TestTable(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+}
+
+func startModel(t *testing.T, s scripted.Script) *scripted.Model {
+	t.Helper()
+	m, err := scripted.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/obstat/obstat/internal/scripted"
 )
 
 // rounds is how often each of the two is run with a driver that has a hook that says yes, in turns: what else
@@ -65,7 +67,7 @@ func (o *options) timed(a *Agent, r *run, whole, obstat bool) (map[bool][]time.D
 	for i := range calls {
 		s.main = append(s.main, shell(fmt.Sprintf("echo %d", i)))
 	}
-	model, err := NewModel(s.script(a, r.dir))
+	model, err := scripted.New(s.script(a, r.dir))
 	if err != nil {
 		return nil, err
 	}
@@ -105,18 +107,18 @@ func (o *options) timed(a *Agent, r *run, whole, obstat bool) (map[bool][]time.D
 
 // inTurns has the program of the hook's entry be obstat for some calls, and for the others a script
 // that reads the call and says nothing.
-func (r *run) inTurns(model *Model, obstat func(call int) bool) error {
+func (r *run) inTurns(model *scripted.Model, obstat func(call int) bool) error {
 	program, kept := filepath.Join(r.bin(), "obstat"), filepath.Join(r.dir, "kept")
 	names := map[bool]string{true: filepath.Join(kept, "obstat"), false: filepath.Join(kept, "yes")}
 	err := errors.Join(os.Mkdir(kept, 0o755), os.Link(program, names[true]),
 		os.WriteFile(names[false], []byte("#!/bin/sh\ncat >/dev/null\n"), 0o755))
-	model.before = func(call int) {
+	model.Notify(func(call int) {
 		next := filepath.Join(kept, "next")
 		_ = os.Remove(next)
 		if os.Link(names[obstat(call)], next) == nil {
 			_ = os.Rename(next, program) // at once: it is always there
 		}
-	}
+	})
 	return err
 }
 

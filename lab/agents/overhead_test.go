@@ -5,12 +5,13 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/obstat/obstat/internal/scripted"
 )
 
 // TestInTurns: the hook's program is obstat for the calls of one block, and a yes for those of the next.
 func TestInTurns(t *testing.T) {
-	f := forms()["chat"]
-	r := &run{dir: t.TempDir(), model: startModel(t, Script{MainMarker: make([]Call, 40)})}
+	r := &run{dir: t.TempDir(), model: startModel(t, scripted.Script{scripted.MainMarker: make([]scripted.Call, 40)})}
 	program := filepath.Join(r.bin(), "obstat")
 	if err := r.write(program, "the real one"); err != nil {
 		t.Fatal(err)
@@ -19,7 +20,7 @@ func TestInTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for call := range 30 {
-		post(t, r.model, f.path, f.request(Prompt(MainMarker), make([]string, call)...))
+		r.model.Hear(scripted.Prompt(scripted.MainMarker), make([]string, call)...)
 		text, err := os.ReadFile(program)
 		if err != nil {
 			t.Fatal(err)

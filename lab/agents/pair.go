@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/obstat/obstat/internal/scripted"
 )
 
 // A Half is one of the two runs of a cell.
@@ -67,15 +69,15 @@ func (f *field) play(c *Cell, a Agent, r *run, with bool) (*Half, error) {
 	a.driver = f.drive(c)
 	do, ran := c.probe(r)
 	s := &scenario{main: do, dies: true} // dies: nothing is asked for afterwards
-	model, err := NewModel(s.script(&a, r.dir))
+	model, err := scripted.New(s.script(&a, r.dir))
 	if err != nil {
 		return nil, err
 	}
 	defer model.Close()
-	model.verdict = a.driver.verdict
+	model.Verdict = a.driver.verdict
 	r.model = model
 	if r.keep {
-		model.dump = r.dir
+		model.Dump = r.dir
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), pairLimit)
 	defer cancel()
@@ -86,9 +88,9 @@ func (f *field) play(c *Cell, a Agent, r *run, with bool) (*Half, error) {
 	if err != nil {
 		return nil, err
 	}
-	told := model.Results(MainMarker)
+	told := model.Results(scripted.MainMarker)
 	h := &Half{Ran: ran(told), Words: r.clean(strings.Join(told, "\n"))}
-	h.Began = h.Ran || r.began(told, len(s.script(&a, r.dir)[MainMarker]))
+	h.Began = h.Ran || r.began(told, len(s.script(&a, r.dir)[scripted.MainMarker]))
 	if hung {
 		return h, fmt.Errorf("the agent hung: %s", r.lastLines())
 	}
@@ -109,7 +111,7 @@ func (r *run) began(told []string, calls int) bool {
 		return false
 	}
 	for line := range strings.Lines(string(log)) {
-		if strings.Contains(line, callID(MainMarker, calls-1)) && strings.Contains(line, `"status":"error"`) {
+		if strings.Contains(line, scripted.CallID(scripted.MainMarker, calls-1)) && strings.Contains(line, `"status":"error"`) {
 			return true
 		}
 	}

@@ -163,31 +163,6 @@ func TestShim(t *testing.T) {
 	}
 }
 
-// TestVerdicts: the classifier's verdict stands beside the calls, and a reviewer is answered by its verdict
-// though its request quotes the script.
-func TestVerdicts(t *testing.T) {
-	m := startModel(t, Script{MainMarker: {{Tool: "one", Args: object{}}}})
-	m.verdict = classifierFlags
-	f := forms()["anthropic"]
-	events, _ := post(t, m, f.path, f.request(Prompt(MainMarker)))
-	found := false
-	for _, e := range events {
-		found = found || str(e, "delta", "safeguard_results", 0, "status", "tool_uses", "toolu_call_main-script_0", "outcome") == classifierFlags
-	}
-	if !found {
-		t.Errorf("no verdict: %v", events)
-	}
-	m.verdict = `{"outcome":"deny"}`
-	f = forms()["responses"]
-	events, _ = post(t, m, f.path, f.request(reviewing+": "+Prompt(MainMarker)))
-	if tool, _ := f.call(t, events); tool != "" || !strings.Contains(str(events), `{\"outcome\":\"deny\"}`) {
-		t.Errorf("%s %s", tool, str(events))
-	}
-	if m.reviewed.Load() != 1 {
-		t.Error("the reviewer was not counted")
-	}
-}
-
 // TestShelf: what has run is not run again, but for a run with another obstat, and one that failed.
 func TestShelf(t *testing.T) {
 	o, a := &options{cache: t.TempDir(), root: t.TempDir()}, &Agent{Name: "codex", Version: "1"}

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/obstat/obstat/internal/scripted"
 )
 
 // pairsName is the file of an agent's pairs.
@@ -79,7 +81,7 @@ func programsFile(root string) string {
 // the agent's own rules, and project, with the policy.
 func (p *Pair) Lay(dir string, programs map[string]string) error {
 	f := fieldOf(p.Agent)
-	r := &run{dir: dir, lab: "lab", model: &Model{addr: "127.0.0.1:0"}}
+	r := &run{dir: dir, lab: "lab", model: scripted.Idle()}
 	a := &Agent{Name: p.Agent, driver: f.drive(&p.Cell)}
 	if err := r.prepareCell(context.Background(), a, &p.Cell, false); err != nil {
 		return err

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/obstat/obstat/internal/scripted"
 )
 
 // A run is one start of an agent, in a directory of its own that holds home,
@@ -23,7 +25,7 @@ type run struct {
 	tools    string // where obstat was built
 	policies map[policyState]string
 	programs map[string]string // by agent: everything is allowed, in its notation
-	model    *Model
+	model    *scripted.Model
 	hook     string   // the settings that the hook is in, below dir
 	root     string   // of the checkout
 	plugins  bool     // the agents' plugins take the place of what obstat installs
@@ -248,9 +250,9 @@ func (r *run) logName() string { return filepath.Join(r.dir, "agent.log") }
 // start runs the agent to its end, or to the limit. hung tells which. during, if any, is called while it
 // runs, and its result in the end.
 func (r *run) start(a *Agent, s *scenario, limit time.Duration, during func(*exec.Cmd) func()) (hung bool, err error) {
-	args, env, err := a.driver.command(r, a.driver.headless, Prompt(MainMarker))
+	args, env, err := a.driver.command(r, a.driver.headless, scripted.Prompt(scripted.MainMarker))
 	if s.tty {
-		args, env, err = a.driver.talk(r, Prompt(MainMarker))
+		args, env, err = a.driver.talk(r, scripted.Prompt(scripted.MainMarker))
 	}
 	if err != nil {
 		return false, err
@@ -298,7 +300,7 @@ func (r *run) onScreen(ctx context.Context, cmd *exec.Cmd, log io.Writer, d *dia
 		return err
 	}
 	sc.watch(log)
-	r.model.notify(sc.calls)
+	r.model.Notify(sc.calls)
 	end := during(cmd)
 	gone := make(chan struct{})
 	alive, stop := context.WithCancel(ctx)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/scripted"
 )
 
 // A scenario is one run of an agent: the calls of the model, the state of obstat's
@@ -259,8 +260,8 @@ func (s *scenario) goesOn() bool {
 func (p policyState) accepted() bool { return p != broken && p != stuck }
 
 // script returns the model's lists for a scenario.
-func (s *scenario) script(a *Agent, dir string) Script {
-	list := func(actions ...action) (out []Call) {
+func (s *scenario) script(a *Agent, dir string) scripted.Script {
+	list := func(actions ...action) (out []scripted.Call) {
 		for _, x := range actions {
 			x.what = strings.ReplaceAll(x.what, hookFile, filepath.Join(dir, "home", filepath.FromSlash(a.driver.entry.file)))
 			if x.path != "" {
@@ -274,12 +275,12 @@ func (s *scenario) script(a *Agent, dir string) Script {
 		}
 		return out
 	}
-	out := Script{MainMarker: list(s.main...)}
+	out := scripted.Script{scripted.MainMarker: list(s.main...)}
 	if s.goesOn() {
-		out[MainMarker] = append(out[MainMarker], list(shell("touch after.txt"))...)
+		out[scripted.MainMarker] = append(out[scripted.MainMarker], list(shell("touch after.txt"))...)
 	}
 	if s.sub != nil {
-		out[SubMarker] = append(list(s.sub...), list(action{do: doEnd})...)
+		out[scripted.SubMarker] = append(list(s.sub...), list(action{do: doEnd})...)
 	}
 	return out
 }

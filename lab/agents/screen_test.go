@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/obstat/obstat/approval"
+	"github.com/obstat/obstat/internal/scripted"
 )
 
 // TestDraw: what is drawn is told from how, also where a sequence comes in two pieces.
@@ -48,7 +49,7 @@ func TestConverse(t *testing.T) {
 		dies    bool
 		want    string
 	}{{[]approval.Answer{{Allow: true, Scope: approval.Once}}, false, "took1"}, {[]approval.Answer{{Allow: true, Scope: approval.Session}}, false, "took1"}, {[]approval.Answer{{}}, false, "took2"}, {nil, true, ""}} {
-		model, err := NewModel(Script{MainMarker: nil})
+		model, err := scripted.New(scripted.Script{scripted.MainMarker: nil})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +68,7 @@ func TestConverse(t *testing.T) {
 				for !there("took")(r) && t.Context().Err() == nil {
 					time.Sleep(50 * time.Millisecond)
 				}
-				model.next(&conversation{user: []string{MainMarker}, results: []string{"ok"}})
+				model.Hear(scripted.MainMarker, "ok")
 			}()
 			return func() {}
 		}
@@ -77,16 +78,5 @@ func TestConverse(t *testing.T) {
 		if r.asked != 1 || !strings.Contains(squeeze(log.String()), tc.want) {
 			t.Errorf("%+v: asked %d times: %q", tc.answers, r.asked, log.String())
 		}
-	}
-}
-
-// TestTitles: a request for a title quotes the prompt, and is answered with words.
-func TestTitles(t *testing.T) {
-	m := &Model{script: Script{MainMarker: {{Tool: "x"}}}, results: map[string][]string{}}
-	if _, calls := m.next(&conversation{user: []string{"Generate a concise, single-line task title for: " + Prompt(MainMarker)}}); calls != nil {
-		t.Error("a title is no call")
-	}
-	if _, calls := m.next(&conversation{user: []string{Prompt(MainMarker)}}); len(calls) != 1 {
-		t.Error("no call")
 	}
 }

@@ -150,7 +150,7 @@ func shimServe(real, name string, args []string, in io.Reader, out, errs io.Writ
 // eachLine calls do with the lines of a stream, until its end.
 func eachLine(r io.Reader, do func(string)) {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxRequest)
+	lines.Buffer(nil, 32<<20)
 	for lines.Scan() {
 		do(lines.Text())
 	}

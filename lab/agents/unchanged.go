@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/obstat/obstat/internal/scripted"
 )
 
 // keepSame takes the recorded runs with obstat for its program of now, where that answers the same to every call
@@ -46,7 +48,7 @@ func (p *pairing) keepSame() {
 func (p *pairing) differs(pair *Pair, r *run) string {
 	a := *p.agent
 	a.driver = p.field.drive(&pair.Cell)
-	r.model = &Model{addr: "127.0.0.1:0"}
+	r.model = scripted.Idle()
 	ctx, cancel := context.WithTimeout(context.Background(), pairLimit)
 	defer cancel()
 	if err := r.prepareCell(ctx, &a, &pair.Cell, true); err != nil {

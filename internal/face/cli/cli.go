@@ -170,7 +170,7 @@ func (f *Factory) report(cmd *cobra.Command, err error) {
 var commands = []func(*Factory) *cobra.Command{
 	newAddDir, newAsk, newChanges, newCheck, newDemo, newDoctor, newEffects, newExplain, newGrants, newHook,
 	newInit, newInstall, newJoin, newLog, newMCP, newPermissions, newPolicy, newReplay, newRun, newServe,
-	newStats, newStatus, newTest, newToken, newTrust, newTry, newUndo, newUninstall, newVerify, newVersion, newMan,
+	newStats, newStatus, newTest, newToken, newTrust, newTry, newUndo, newUninstall, newVerify, newVersion, newMan, newCanary,
 }
 
 func newRoot(f *Factory) *cobra.Command {

@@ -27,6 +27,7 @@ import (
 	"github.com/obstat/obstat/internal/face/remote"
 	"github.com/obstat/obstat/internal/face/server"
 	"github.com/obstat/obstat/internal/guard/doctor"
+	"github.com/obstat/obstat/internal/guard/drive"
 	"github.com/obstat/obstat/internal/keep/sqlite"
 	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/internal/study/explain"
@@ -38,12 +39,22 @@ type doctorOptions struct {
 	*Factory
 	Agents []string
 	Dir    string `flag:"dir C"`
+	Drive  bool   `flag:"drive"`
 	Getenv func(string) string
 }
 
 func newDoctor(f *Factory) *cobra.Command {
 	o := &doctorOptions{Factory: f, Getenv: os.Getenv}
 	return takesAgents(command("doctor", some(0, -1), o, o.run), installable())
+}
+
+// newCanary answers a call of an agent that obstat doctor --drive has started. It is hidden: nobody else calls it.
+func newCanary(f *Factory) *cobra.Command {
+	cmd := command("canary", some(1, 1), nil, func(_ context.Context, args []string) error {
+		return done(ExitCode(drive.Canary(args[0], f.IO.In, f.IO.Out, f.IO.Err)))
+	})
+	cmd.Hidden = true
+	return cmd
 }
 
 // doctorJSON is the output of --json.
@@ -94,7 +105,7 @@ func (o *doctorOptions) run(ctx context.Context, args []string) error {
 		opts.Where.Projects = nil
 	}
 	r := doctor.Examine(ctx, opts)
-	o.prove(r)
+	o.prove(ctx, r)
 	o.tell(ctx, r)
 	code := ExitOK
 	if !r.OK() {
@@ -260,6 +271,9 @@ func (s *screen) agent(a *doctor.Agent, home string) {
 		if !slices.ContainsFunc(proofs, func(r [2]string) bool { return r[0] == p.Canary }) {
 			proofs = append(proofs, [2]string{p.Canary, outcomes(a.Proofs, p.Canary)})
 		}
+	}
+	if a.Driven {
+		proofs = append(proofs, [2]string{"started, with a model of obstat's", "runs the changed command, and not the denied one"})
 	}
 	s.rows("proof", proofs...)
 	s.rows("modes", modeRows(a.Modes)...)

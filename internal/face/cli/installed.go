@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"github.com/obstat/obstat/agent"
 	"github.com/obstat/obstat/internal/guard/confined"
 	"github.com/obstat/obstat/internal/guard/doctor"
+	"github.com/obstat/obstat/internal/guard/drive"
 	"github.com/obstat/obstat/internal/keep/statedir"
 )
 
@@ -55,9 +58,47 @@ func packageVersion(dir string) string {
 	return ""
 }
 
+// programOf returns the program of an agent that PATH finds, "" where there is none.
+func programOf(a *agent.Agent) string {
+	for _, name := range a.Programs() {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// drive starts an agent to see whether it runs a changed command, and keeps that.
+func (o *doctorOptions) drive(ctx context.Context, state string, a *agent.Agent, x *doctor.Agent, program string) {
+	add := func(level agent.Level, code, format string, args ...any) {
+		x.Findings = append(x.Findings, doctor.Finding{Level: level, Code: code, Msg: fmt.Sprintf(format, args...)})
+	}
+	if program == "" {
+		add(doctor.Warning, "not-driven", "%s is not on PATH, so that it cannot be started", a.Title)
+		return
+	}
+	self, err := os.Executable()
+	if err == nil {
+		o.IO.note("starting " + program + " with a model that obstat plays, in an empty home ...")
+		s := &drive.Start{Agent: a, Program: program, Canary: []string{self, "canary", a.Name},
+			Path: o.Getenv("PATH")}
+		err = s.Run(ctx)
+	}
+	if err != nil {
+		_ = confined.Disprove(state, a.Name) // what cannot be forgotten names another file
+		add(doctor.Warning, "runs-another-command", "no command of it runs confined: it was started, and %v", err)
+		return
+	}
+	if err := confined.ProveDriven(state, a.Name, x.Installed, program); err != nil {
+		add(doctor.Warning, "not-driven", "what was seen cannot be kept: %v", err)
+		return
+	}
+	x.Driven = true
+}
+
 // prove keeps for each agent whether it is known to run a changed command: its version here is the one
-// in which that was seen, and its hook holds.
-func (o *doctorOptions) prove(r *doctor.Report) {
+// in which that was seen, or it was started to see, and its hook holds.
+func (o *doctorOptions) prove(ctx context.Context, r *doctor.Report) {
 	state, err := statedir.Dir(o.Getenv)
 	if err != nil {
 		return // nothing is kept, and nothing runs confined
@@ -67,14 +108,13 @@ func (o *doctorOptions) prove(r *doctor.Report) {
 		if a == nil || !a.Changes() {
 			continue
 		}
-		program := ""
-		for _, name := range a.Programs() {
-			if path, err := exec.LookPath(name); err == nil {
-				program = path
-				break
-			}
+		program := programOf(a)
+		if o.Drive && a.Drive() != nil {
+			o.drive(ctx, state, a, x, program)
+			continue
 		}
-		if x.State == doctor.Broken || program == "" || x.Installed == "" || x.Installed != x.Version {
+		tried := x.Installed != "" && x.Installed == x.Version || confined.Driven(state, a.Name, program)
+		if x.State == doctor.Broken || program == "" || !tried {
 			_ = confined.Disprove(state, a.Name) // what cannot be forgotten names another file
 			continue
 		}

@@ -168,7 +168,7 @@ func TestDoctorTells(t *testing.T) {
 		}
 	}
 	at.Close()
-	if o.tell(t.Context(), &doctor.Report{Agents: []*doctor.Agent{{Name: "codex", State: doctor.Broken}}}); !strings.Contains(words.String(), "the console does not show this") {
+	if o.tell(t.Context(), &doctor.Report{Agents: []*doctor.Agent{{Name: "codex", State: doctor.Broken}}}); !strings.Contains(words.String(), "status and console do not show this") {
 		t.Errorf("%q", words)
 	}
 }

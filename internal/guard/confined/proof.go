@@ -12,13 +12,14 @@ import (
 )
 
 // A Proof says that an agent, in a version, runs the changed text of a command: `obstat doctor` keeps it
-// where the version here is the one that was tried. It holds as long as the agent's program stays the
-// same file, and as long as the agent was not seen to run another text.
+// where the version here is the one that was tried, or where it has started the agent to see. It holds as long as the
+// agent's program stays the same file, and as long as the agent was not seen to run another text.
 type Proof struct {
 	Agent   string `json:"agent"`
 	Version string `json:"version"`
-	Program string `json:"program"` // as PATH finds it
-	Stamp   string `json:"stamp"`   // of the program's file
+	Program string `json:"program"`          // as PATH finds it
+	Stamp   string `json:"stamp"`            // of the program's file
+	Driven  bool   `json:"driven,omitempty"` // this very program was started and seen to run a changed command
 	// Against is the time of a call that is over and whose ticket was not spent: the agent ran another text, "" for none.
 	Against string `json:"against,omitempty"`
 }
@@ -29,15 +30,31 @@ func proofFile(state, agent string) string {
 
 // Prove keeps a proof for an agent whose program is at a path.
 func Prove(state, agent, version, program string) error {
-	real, err := filepath.EvalSymlinks(program)
+	return prove(state, &Proof{Agent: agent, Version: version, Program: program})
+}
+
+// ProveDriven keeps that the program was started and seen to run a changed command. What was seen against it before is
+// forgotten.
+func ProveDriven(state, agent, version, program string) error {
+	return prove(state, &Proof{Agent: agent, Version: version, Program: program, Driven: true})
+}
+
+func prove(state string, p *Proof) error {
+	real, err := filepath.EvalSymlinks(p.Program)
 	if err != nil {
 		return err
 	}
-	p := Proof{Agent: agent, Version: version, Program: program, Stamp: stampOf(real)}
-	if old, err := proofOf(state, agent); err == nil && old.Stamp == p.Stamp {
-		p.Against = old.Against
+	p.Stamp = stampOf(real)
+	if old, err := proofOf(state, p.Agent); err == nil && old.Stamp == p.Stamp && !p.Driven {
+		p.Against, p.Driven = old.Against, old.Driven
 	}
 	return p.keep(state)
+}
+
+// Driven tells whether this very program was started and seen to run a changed command.
+func Driven(state, agent, program string) bool {
+	p, err := proofOf(state, agent)
+	return err == nil && p.Driven && p.Program == program && p.Stamp != "" && p.Stamp == stampOf(realOf(program))
 }
 
 func (p *Proof) keep(state string) error {
@@ -75,7 +92,7 @@ func Ran(state, agent, use string, now time.Time) {
 
 // Unproved says why it is not proved that an agent runs a changed command, "" where it is.
 func Unproved(state, agent string) string {
-	const how = "; `obstat doctor` proves it"
+	how := "; `obstat doctor --drive " + agent + "` proves it"
 	p, err := proofOf(state, agent)
 	if errors.Is(err, os.ErrNotExist) {
 		return "it is not proved that " + agent + " runs a changed command" + how

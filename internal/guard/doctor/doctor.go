@@ -59,8 +59,10 @@ type Agent struct {
 	Proofs   []Proof   `json:"proofs,omitempty"`
 	Version  string    `json:"limits_of_version,omitempty"`
 	// Installed is the agent's version here, "" where it is not told.
-	Installed string        `json:"installed_version,omitempty"`
-	Limits    []agent.Limit `json:"limits,omitempty"`
+	Installed string `json:"installed_version,omitempty"`
+	// Driven: it was started just now, and seen to run a changed command.
+	Driven bool          `json:"driven,omitempty"`
+	Limits []agent.Limit `json:"limits,omitempty"`
 	// Modes tell the effect of an allow and an ask in each of the agent's modes.
 	Modes []Mode `json:"modes,omitempty"`
 }

@@ -1,4 +1,4 @@
-package agents
+package scripted
 
 import (
 	"encoding/json"
@@ -83,9 +83,9 @@ func (anthropic) write(w io.Writer, t *turn) error {
 
 // The words of Claude Code's classifier, which the server says beside the model's calls.
 const (
-	classifierAllows  = "not_flagged"
-	classifierFlags   = "flagged"
-	classifierGarbled = "garbled" // no word that it knows
+	ClassifierAllows  = "not_flagged"
+	ClassifierFlags   = "flagged"
+	ClassifierGarbled = "garbled" // no word that it knows
 )
 
 // safeguards are the classifier's results for the calls of a turn.

@@ -1,4 +1,4 @@
-package agents
+package scripted
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 // object is a JSON object on its way out.
 type object = map[string]any
 
-// lastWords are the model's words when its list is at an end.
-const lastWords = "done"
+// LastWords are the model's words when its list is at an end.
+const LastWords = "done"
 
 // events writes server-sent events.
 type events struct {

@@ -1,4 +1,4 @@
-package agents
+package scripted
 
 import (
 	"bytes"
@@ -46,12 +46,12 @@ func Prompt(marker string) string { return "Please run the " + marker + "." }
 // sent.
 type Model struct {
 	script Script
-	dump   string // where requests are kept to look at, "" nowhere
+	Dump   string // where requests are kept to look at, "" nowhere
 	// before, if any, is called before the model asks for a call of the main list.
 	before func(call int)
-	// verdict is the word of an agent's own reviewer, which is put to the same model: `flagged`, in the
+	// Verdict is the word of an agent's own reviewer, which is put to the same model: `flagged`, in the
 	// field of Claude Code's classifier, or the whole answer of Codex's reviewer. "" says nothing.
-	verdict  string
+	Verdict  string
 	reviewed atomic.Int32 // how often the reviewer was asked
 	server   *http.Server
 	addr     string
@@ -64,8 +64,8 @@ type Model struct {
 	took    []time.Duration // by the agent, from a turn to the next request
 }
 
-// NewModel starts a server; Close ends it.
-func NewModel(script Script) (*Model, error) {
+// New starts a server; Close ends it.
+func New(script Script) (*Model, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -76,11 +76,14 @@ func NewModel(script Script) (*Model, error) {
 	return m, nil
 }
 
+// Idle returns a model that serves nothing, for settings that only name one.
+func Idle() *Model { return &Model{addr: "127.0.0.1:0"} }
+
 // URL is where the server is, without a slash at the end.
 func (m *Model) URL() string { return "http://" + m.addr }
 
-// notify has a function called before the model asks for a call of the main list.
-func (m *Model) notify(before func(call int)) {
+// Notify has a function called before the model asks for a call of the main list.
+func (m *Model) Notify(before func(call int)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.before = before
@@ -161,22 +164,17 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	marker, calls := m.next(c)
-	t := &turn{id: callID(marker, len(c.results)), calls: calls, words: lastWords, verdict: m.verdict}
+	t := &turn{id: CallID(marker, len(c.results)), calls: calls, words: LastWords, verdict: m.Verdict}
 	if reviews(body) {
 		m.reviewed.Add(1)
-		t.calls, t.words = nil, m.verdict
+		t.calls, t.words = nil, m.Verdict
 		w.Header().Set("Content-Type", "text/event-stream")
 		_ = form.write(w, t)
 		return
 	}
 	m.clock(marker, len(c.results) > 0)
 	defer m.clock(marker, false)
-	m.mu.Lock()
-	before := m.before
-	m.mu.Unlock()
-	if before != nil && marker == MainMarker {
-		before(len(c.results))
-	}
+	m.tell(marker, len(c.results))
 	w.Header().Set("Content-Type", "text/event-stream")
 	_ = form.write(w, t)
 }
@@ -192,6 +190,26 @@ func (m *Model) clock(marker string, heard bool) {
 	m.said = time.Now()
 }
 
+// Reviewed returns how often the agent's own reviewer was asked.
+func (m *Model) Reviewed() int { return int(m.reviewed.Load()) }
+
+// Hear has the model take a conversation for one that an agent has sent.
+func (m *Model) Hear(user string, results ...string) []*Call {
+	marker, calls := m.next(&conversation{user: []string{user}, results: results})
+	m.tell(marker, len(results))
+	return calls
+}
+
+// tell says that the model is about to ask for a call of the main list.
+func (m *Model) tell(marker string, call int) {
+	m.mu.Lock()
+	before := m.before
+	m.mu.Unlock()
+	if before != nil && marker == MainMarker {
+		before(call)
+	}
+}
+
 // Took returns how long the agent took for each call of the main list.
 func (m *Model) Took() []time.Duration {
 	m.mu.Lock()
@@ -201,13 +219,13 @@ func (m *Model) Took() []time.Duration {
 
 // keep writes a request to the dump, for reading an agent's wire form.
 func (m *Model) keep(body []byte) {
-	if m.dump == "" {
+	if m.Dump == "" {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.seen++
-	_ = os.WriteFile(filepath.Join(m.dump, fmt.Sprintf("request-%02d.json", m.seen)), body, 0o600)
+	_ = os.WriteFile(filepath.Join(m.Dump, fmt.Sprintf("request-%02d.json", m.seen)), body, 0o600)
 }
 
 func (m *Model) note(r *http.Request, why string) {
@@ -216,7 +234,8 @@ func (m *Model) note(r *http.Request, why string) {
 	m.odd = append(m.odd, fmt.Sprintf("%s %s: %s", r.Method, r.URL.Path, why))
 }
 
-func callID(marker string, at int) string {
+// CallID is the model's name for the call at a place of a marker's list.
+func CallID(marker string, at int) string {
 	return fmt.Sprintf("call_%s_%d", strings.ToLower(marker), at)
 }
 
@@ -224,11 +243,11 @@ func callID(marker string, at int) string {
 // them on the side.
 var titled = regexp.MustCompile(`(?i)(generate|write|create) .{0,60}\btitle\b`)
 
-// reviewing is in the instructions of Codex's reviewer, which judges a call of the main list that it quotes.
-const reviewing = "You are judging one planned coding-agent action"
+// Reviewing is in the instructions of Codex's reviewer, which judges a call of the main list that it quotes.
+const Reviewing = "You are judging one planned coding-agent action"
 
 // reviews tells whether a request is for a reviewer's verdict on a call.
-func reviews(body []byte) bool { return bytes.Contains(body, []byte(reviewing)) }
+func reviews(body []byte) bool { return bytes.Contains(body, []byte(Reviewing)) }
 
 // next chooses the model's turn: the list of the marker that was said last, and
 // in it the call after those that have been answered, with those joined to it.
@@ -252,15 +271,15 @@ func (m *Model) next(c *conversation) (marker string, calls []*Call) {
 	m.mu.Unlock()
 	for at := turn; at < len(list) && (at == turn || list[at].Joined); at++ {
 		call := list[at].filled(c.results)
-		call.id = callID(marker, at)
+		call.id = CallID(marker, at)
 		calls = append(calls, call)
 	}
 	return marker, calls
 }
 
-// lastID in the arguments of a call stands for the identifier in the result of the
+// LastID in the arguments of a call stands for the identifier in the result of the
 // call before it.
-const lastID = "LAST-ID"
+const LastID = "LAST-ID"
 
 var identifier = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
@@ -271,7 +290,7 @@ func (c Call) filled(results []string) *Call {
 	id := identifier.FindString(results[len(results)-1])
 	args := make(map[string]any, len(c.Args))
 	for k, v := range c.Args {
-		if list, ok := v.([]string); ok && len(list) == 1 && list[0] == lastID {
+		if list, ok := v.([]string); ok && len(list) == 1 && list[0] == LastID {
 			v = []string{id}
 		}
 		args[k] = v

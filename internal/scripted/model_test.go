@@ -1,4 +1,4 @@
-package agents
+package scripted
 
 import (
 	"bufio"
@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // A form is how a test talks to the server in one of the wire forms.
@@ -159,7 +158,7 @@ func post(t *testing.T, m *Model, path string, body any) (events []map[string]an
 
 func startModel(t *testing.T, s Script) *Model {
 	t.Helper()
-	m, err := NewModel(s)
+	m, err := New(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +194,7 @@ func TestWireForms(t *testing.T) {
 				if tool != want.tool || args != want.args || last != f.last {
 					t.Errorf("%q after %q: got %s %s, ending in %q; want %s %s", want.user, want.results, tool, args, last, want.tool, want.args)
 				}
-				if want.tool == "" && !strings.Contains(fmt.Sprint(events), lastWords) {
+				if want.tool == "" && !strings.Contains(fmt.Sprint(events), LastWords) {
 					t.Errorf("no words: %v", events)
 				}
 			}
@@ -229,7 +228,7 @@ func TestJoinedCalls(t *testing.T) {
 // the identifier of the result before.
 func TestResponsesOwn(t *testing.T) {
 	m := startModel(t, Script{
-		MainMarker: {{Tool: "touch", Namespace: "mcp__x", Args: object{}}, {Tool: "apply_patch", Text: "*** Begin"}, {Tool: "wait", Args: object{"targets": []string{lastID}}}},
+		MainMarker: {{Tool: "touch", Namespace: "mcp__x", Args: object{}}, {Tool: "apply_patch", Text: "*** Begin"}, {Tool: "wait", Args: object{"targets": []string{LastID}}}},
 		SubMarker:  {{Tool: "inner", Args: object{}}},
 	})
 	f := forms()["responses"]
@@ -273,7 +272,40 @@ func TestTook(t *testing.T) {
 	if got := m.Took(); len(got) != 2 {
 		t.Errorf("%v", got)
 	}
-	if got := middle([]time.Duration{5 * time.Second, time.Second, 2 * time.Second}); got != 2*time.Second {
-		t.Errorf("%v", got)
+}
+
+// TestVerdicts: the classifier's verdict stands beside the calls, and a reviewer is answered by its verdict
+// though its request quotes the script.
+func TestVerdicts(t *testing.T) {
+	m := startModel(t, Script{MainMarker: {{Tool: "one", Args: object{}}}})
+	m.Verdict = ClassifierFlags
+	f := forms()["anthropic"]
+	events, _ := post(t, m, f.path, f.request(Prompt(MainMarker)))
+	found := false
+	for _, e := range events {
+		found = found || str(e, "delta", "safeguard_results", 0, "status", "tool_uses", "toolu_call_main-script_0", "outcome") == ClassifierFlags
+	}
+	if !found {
+		t.Errorf("no verdict: %v", events)
+	}
+	m.Verdict = `{"outcome":"deny"}`
+	f = forms()["responses"]
+	events, _ = post(t, m, f.path, f.request(Reviewing+": "+Prompt(MainMarker)))
+	if tool, _ := f.call(t, events); tool != "" || !strings.Contains(str(events), `{\"outcome\":\"deny\"}`) {
+		t.Errorf("%s %s", tool, str(events))
+	}
+	if m.Reviewed() != 1 {
+		t.Error("the reviewer was not counted")
+	}
+}
+
+// TestTitles: a request for a title quotes the prompt, and is answered with words.
+func TestTitles(t *testing.T) {
+	m := &Model{script: Script{MainMarker: {{Tool: "x"}}}, results: map[string][]string{}}
+	if _, calls := m.next(&conversation{user: []string{"Generate a concise, single-line task title for: " + Prompt(MainMarker)}}); calls != nil {
+		t.Error("a title is no call")
+	}
+	if _, calls := m.next(&conversation{user: []string{Prompt(MainMarker)}}); len(calls) != 1 {
+		t.Error("no call")
 	}
 }
