@@ -178,7 +178,8 @@ type Teller struct {
 
 // New returns a teller for a configuration that was checked.
 func New(conf *Config, store docs.Store, log *slog.Logger) *Teller {
-	t := &Teller{store: store, log: log, now: time.Now, waiting: map[string]*approval.Request{}, told: map[string]time.Time{},
+	t := &Teller{store: store, log: log, now: time.Now,
+		waiting: map[string]*approval.Request{}, told: map[string]time.Time{},
 		wait: []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute}}
 	t.Use(conf)
 	return t
@@ -344,8 +345,8 @@ type Undelivered struct {
 	Until    time.Time `json:"until"` // it is listed until then
 }
 
-// deliver sends a message, again after a while where that fails, as long as a request of it waits. Where the server ends
-// meanwhile, another one or the next start goes on.
+// deliver sends a message, again after a while where that fails, as long as a request of it waits. Where the server
+// ends meanwhile, another one or the next start goes on.
 func (t *Teller) deliver(ctx context.Context, r *Receiver, list []*approval.Request) {
 	t.work.Go(func() {
 		var err error

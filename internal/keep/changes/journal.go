@@ -79,7 +79,8 @@ func (s *Store) Told() string {
 	case j == nil:
 		return ""
 	case j.Left > 0:
-		const text = "taking changes back was killed before; %d paths were changed since and stay so, the others are as before it"
+		const text = "taking changes back was killed before; %d paths were changed since and stay so, " +
+			"the others are as before it"
 		return fmt.Sprintf(text, j.Left)
 	case j.Back:
 		return "taking changes back was killed before; the paths are as they were before it"
@@ -294,7 +295,8 @@ func (w *walk) otherwise(path string, err error) error {
 }
 
 // ours tells whether a path has contents that a step begins with or leads to, or none, so that nobody else wrote it
-// after the restore began. After `ln -f a hard`, what is put back as a has come to hard as well, which is the same file.
+// after the restore began. After `ln -f a hard`, what is put back as a has come to hard as well, which is the same
+// file.
 func (w *walk) ours(is *State, step *Step) bool {
 	if is.Kind == None || is.Kind == File && (is.Digest == "" || unreadable(&step.Now, &step.To)) {
 		return true
