@@ -13,6 +13,11 @@ const maxOffered = 8 << 10
 // Offers returns the rules that the dialect proposes for an ask, as far as they
 // pass [Loaded.Tried].
 func (l *Loaded) Offers(call *obstat.Call, world obstat.World, d *obstat.Decision) []obstat.Offer {
+	return l.Tried(call, world, l.offered(call, world, d))
+}
+
+// offered returns the rules that the dialect proposes, none of them tried.
+func (l *Loaded) offered(call *obstat.Call, world obstat.World, d *obstat.Decision) []obstat.Offer {
 	o, ok := l.Dialect.(Offerer)
 	if !ok || d.Verdict != obstat.Ask || len(call.Input) > maxOffered {
 		return nil
@@ -21,7 +26,7 @@ func (l *Loaded) Offers(call *obstat.Call, world obstat.World, d *obstat.Decisio
 	if own := l.Policy.AsOwn(call, world); len(own) == 1 { // rules name the dialect's own tool
 		about = own[0]
 	}
-	return l.Tried(call, world, o.Offers(l, about, world, d))
+	return o.Offers(l, about, world, d)
 }
 
 // Tried returns those of the offers that may be shown. With the floor on, each is
@@ -111,6 +116,7 @@ type Narrowing struct {
 	Rules  []*obstat.Rule // as they are
 	Texts  []string       // as they would be
 	Offers []obstat.Offer // sentences that allow those targets
+	Rest   []obstat.Offer // sentences that allow what is asked about then, none of them broad
 	now    *Loaded
 }
 
@@ -137,9 +143,18 @@ func (l *Loaded) Narrowed(call *obstat.Call, world obstat.World, d *obstat.Decis
 		if at = out.now.Policy.Decide(call, world); at.Verdict > d.Verdict {
 			break
 		}
+		if pol, err := out.With(out.Offers...); err == nil { // with them no other rule may have to change
+			if with := pol.Decide(call, world); with.Verdict > d.Verdict || with.Rule == nil {
+				at = with
+				break
+			}
+		}
 	}
 	if len(out.Rules) == 0 {
 		return nil
+	}
+	if at.Verdict == obstat.Ask {
+		out.Rest = narrow(out.now.offered(call, world, &at))
 	}
 	return out
 }

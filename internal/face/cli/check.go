@@ -250,6 +250,9 @@ func (o *checkOptions) explain(w io.Writer, p *loaded, call *obstat.Call, _ int)
 	r := play.Request(by.Loaded, &a.Call, f.World)
 	r.Offers = func(*obstat.Decision) []obstat.Offer { return a.Offers }
 	r.Also = func(o []obstat.Offer) []string { return p.also(&a, o) }
+	r.Settle = func(pol *obstat.Policy, call *obstat.Call) obstat.Verdict {
+		return p.settle(call, f.World, by.Loaded.Policy, pol)
+	}
 	v := explain.Explain(r)
 	// more than this policy has spoken: pins, self-protection
 	if reason := a.Reason(); a.Waits != "" || v.Reason != reason {

@@ -134,17 +134,61 @@ func (*loaded) Accept(context.Context, *gate.Accepted) error {
 	return errors.New("this command accepts nothing")
 }
 
+// judging returns a gate for commands that only look.
+func judging(source gate.Source, world obstat.World) (*gate.Gate, error) {
+	dir, err := statedir.Dir(os.Getenv)
+	opts := gate.Options{Policy: source, World: world, NoStart: true,
+		Confine: &gate.Confining{Machine: confined.Machine(dir)}}
+	if err == nil {
+		opts.Sessions = gate.SessionDir(statedir.Sessions(dir))
+	}
+	return gate.Open(context.Background(), opts)
+}
+
+// instead is a source in which another policy stands in the place of one.
+type instead struct {
+	*loaded
+	of, now *obstat.Policy
+}
+
+// InForce implements gate.Source.
+func (s *instead) InForce(call *obstat.Call) (*policy.InForce, error) {
+	in, err := s.loaded.InForce(call)
+	if err != nil {
+		return nil, err
+	}
+	out := *in
+	out.Policies = slices.Clone(in.Policies)
+	for i, was := range out.Policies {
+		if was.Loaded.Policy.Digest() != s.of.Digest() {
+			continue
+		}
+		p, l := *was, *was.Loaded
+		l.Policy, l.Program = s.now, s.now.Program()
+		p.Loaded, out.Policies[i] = &l, &p
+	}
+	return &out, nil
+}
+
+// settle returns the verdict of a gate where another policy stands in the place of one.
+func (p *loaded) settle(call *obstat.Call, world obstat.World, of, now *obstat.Policy) obstat.Verdict {
+	g, err := judging(&instead{p, of, now}, world)
+	if err != nil {
+		return obstat.Deny
+	}
+	out, err := g.Authorize(context.Background(), call, &gate.Terms{Ask: gate.Try})
+	if err != nil {
+		return obstat.Deny
+	}
+	return out.Ruling.Verdict
+}
+
 // decide answers a call as a gate judges it, by everything that is in force where
 // it is made.
 func (p *loaded) decide(call *obstat.Call, world obstat.World) (policy.Ruling, error) {
 	if p.gate == nil {
-		dir, err := statedir.Dir(os.Getenv)
-		opts := gate.Options{Policy: p, World: world, NoStart: true,
-			Confine: &gate.Confining{Machine: confined.Machine(dir)}}
-		if err == nil {
-			opts.Sessions = gate.SessionDir(statedir.Sessions(dir))
-		}
-		if p.gate, err = gate.Open(context.Background(), opts); err != nil {
+		var err error
+		if p.gate, err = judging(p, world); err != nil {
 			return policy.Ruling{}, err
 		}
 	}

@@ -150,7 +150,7 @@ func Request(l *dialect.Loaded, call *obstat.Call, world obstat.World) *explain.
 		if n == nil {
 			return nil
 		}
-		return &explain.Narrowing{Rules: n.Rules, Texts: n.Texts, Offers: n.Offers, With: n.With}
+		return &explain.Narrowing{Rules: n.Rules, Texts: n.Texts, Offers: n.Offers, Rest: n.Rest, With: n.With}
 	}
 	if d, ok := l.Dialect.(dialect.Describer); ok {
 		r.Matched = d.Matched

@@ -89,3 +89,47 @@ func follow(t *testing.T, l *dialect.Loaded, c *cases.Case, offers []obstat.Offe
 	}
 	return pol.Decide(&call, &c.World).Verdict, true
 }
+
+// TestTheRestConfined: what is asked about beside the deciding part only since it cannot be known is left to the gate,
+// which may confine it. An ask by a rule is not.
+func TestTheRestConfined(t *testing.T) {
+	const text = "version: 1\nallow:\n  - read anything\n  - write workspace\n" +
+		"ask:\n  - delete anything\n  - run git push\n  - run cargo\n"
+	d, _ := all.Find("native")
+	l, err := dialect.Load(d, &dialect.Input{Files: []dialect.File{{Name: "obstat.yaml", Data: []byte(text)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	world := &obstat.Snapshot{HomeDir: "/home/u"}
+	for _, c := range []struct {
+		command string
+		confine obstat.Verdict // what the gate says of the rest
+		want    string
+	}{
+		{"rm -rf build && npm test", obstat.Allow, "call: take out rm -rf build; the rest runs confined -> allow\n" +
+			"narrow-rule: change delete anything (obstat.yaml:6:5) to: delete anything except ./build, and allow " +
+			"delete ./build; the rest runs confined -> allow"},
+		{"rm -rf build && npm test", obstat.Ask, "narrow-rule: change delete anything (obstat.yaml:6:5) to: delete " +
+			"anything except ./build, and allow delete ./build, run npm test -> allow"},
+		{"rm -rf build && git push", obstat.Allow, ""},
+	} {
+		input, err := json.Marshal(map[string]string{"command": c.command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := &obstat.Call{Tool: "Bash", Input: input, Dir: "/repo", Roots: []string{"/repo"}}
+		v := explain.Explain(&explain.Request{Program: l.Program, Policy: l.Policy, Library: l.Dialect.Library(),
+			Call: call, World: world, With: func(o ...obstat.Offer) (*obstat.Policy, error) { return l.Written(l.Into(), o...) },
+			Narrow: func(d *obstat.Decision) *explain.Narrowing {
+				n := l.Narrowed(call, world, d)
+				if n == nil {
+					return nil
+				}
+				return &explain.Narrowing{Rules: n.Rules, Texts: n.Texts, Offers: n.Offers, Rest: n.Rest, With: n.With}
+			},
+			Settle: func(*obstat.Policy, *obstat.Call) obstat.Verdict { return c.confine }})
+		if got := words(v); got != c.want {
+			t.Errorf("%s, %v:\n%s\nwant\n%s", c.command, c.confine, got, c.want)
+		}
+	}
+}

@@ -90,6 +90,31 @@ func (x *explainer) turns(v obstat.Verdict) bool {
 	return v > x.d.Verdict
 }
 
+// outcome is the verdict of a changed policy or call, as the gate gives it.
+type outcome struct {
+	obstat.Verdict
+	confined bool
+}
+
+// decide puts a call to a policy that was changed, or a changed call to the policy. Where the call asks by a rule,
+// and after the change only since part of it cannot be known, the gate has the last word.
+func (x *explainer) decide(pol *obstat.Policy, call *obstat.Call) outcome {
+	d := pol.Decide(call, x.r.World)
+	if d.Verdict == obstat.Ask && d.OnlyUnknown && !x.d.OnlyUnknown && x.r.Settle != nil {
+		v := x.r.Settle(pol, call)
+		return outcome{v, v == obstat.Allow}
+	}
+	return outcome{d.Verdict, false}
+}
+
+// words are the words of a change with this outcome.
+func (o outcome) words(words string) string {
+	if o.confined {
+		return words + "; the rest runs confined"
+	}
+	return words
+}
+
 func (x *explainer) small() bool {
 	n := 0
 	for _, rules := range x.r.Program.Rules {
@@ -145,10 +170,11 @@ func (x *explainer) removeRules() []Change {
 		if err != nil || x.frees(pol, x.r.Call.Mode) {
 			return nil
 		}
-		if d = pol.Decide(x.r.Call, x.r.World); x.turns(d.Verdict) {
-			c.Verdict, c.Words = d.Verdict, removeWords(c.Rules)
+		if o := x.decide(pol, x.r.Call); x.turns(o.Verdict) {
+			c.Verdict, c.Words = o.Verdict, o.words(removeWords(c.Rules))
 			return []Change{c}
 		}
+		d = pol.Decide(x.r.Call, x.r.World)
 	}
 	return nil
 }
@@ -169,19 +195,22 @@ func (x *explainer) narrowRule() (out []Change) {
 		c.Rules = append(c.Rules, newRule(r))
 		words = append(words, fmt.Sprintf("%s (%s) to: %s", r, r.Pos, n.Texts[i]))
 	}
-	c.Words = "change " + strings.Join(words, ", and ")
-	for _, some := range [][]obstat.Offer{nil, x.needed(n)} {
+	changed := "change " + strings.Join(words, ", and ")
+	tried := [][]obstat.Offer{nil, x.needed(n, n.Offers), x.needed(n, slices.Concat(n.Offers, n.Rest))}
+	for _, some := range tried {
 		pol, err := n.With(some...)
 		if err != nil || x.frees(pol, x.r.Call.Mode) {
 			return out
 		}
+		c.Words, c.Allow = changed, nil
 		for i := range some {
 			c.Allow = append(c.Allow, offerText(&some[i]))
 		}
 		if len(some) > 0 {
 			c.Words += ", and allow " + strings.Join(c.Allow, ", ")
 		}
-		c.Verdict = pol.Decide(x.r.Call, x.r.World).Verdict
+		o := x.decide(pol, x.r.Call)
+		c.Verdict, c.Words = o.Verdict, o.words(c.Words)
 		if x.turns(c.Verdict) && (len(out) == 0 || c.Verdict > out[0].Verdict) {
 			out = append(out, c)
 		}
@@ -192,14 +221,13 @@ func (x *explainer) narrowRule() (out []Change) {
 	return out
 }
 
-// needed returns those offers of a narrowing without which the call is not allowed.
-func (x *explainer) needed(n *Narrowing) []obstat.Offer {
+// needed returns those offers without which the call is not allowed by a narrowing, nil where all of them do not do it.
+func (x *explainer) needed(n *Narrowing, out []obstat.Offer) []obstat.Offer {
 	allows := func(offers []obstat.Offer) bool {
 		pol, err := n.With(offers...)
-		return err == nil && pol.Decide(x.r.Call, x.r.World).Verdict == obstat.Allow
+		return err == nil && x.decide(pol, x.r.Call).Verdict == obstat.Allow
 	}
-	out := n.Offers
-	if !allows(out) {
+	if len(out) == 0 || !allows(out) {
 		return nil
 	}
 	for i := len(out) - 1; i >= 0; i-- {

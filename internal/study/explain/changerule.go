@@ -40,7 +40,7 @@ func (x *explainer) addExact() []Change {
 	}
 	for _, list := range x.listsFor(rules[0].Verdict) {
 		if c := x.tryAdd(list, rules); c != nil {
-			c[0].Words = fmt.Sprintf("%s exactly this, in %s", rules[0].Verdict, list)
+			c[0].Words = fmt.Sprintf("%s exactly this, in %s", rules[0].Verdict, list) + c[0].Words
 			for i := range rules {
 				if b, err := json.Marshal(&rules[i]); err == nil {
 					c[0].Add = append(c[0].Add, b)
@@ -101,11 +101,11 @@ func (x *explainer) added(pol *obstat.Policy, err error, list string, rules []ob
 	if err != nil || x.frees(pol, x.r.Call.Mode) {
 		return nil
 	}
-	d := pol.Decide(x.r.Call, x.r.World)
-	if !x.turns(d.Verdict) {
+	o := x.decide(pol, x.r.Call)
+	if !x.turns(o.Verdict) {
 		return nil
 	}
-	c := Change{Kind: ChangeAdd, List: list, Verdict: d.Verdict}
+	c := Change{Kind: ChangeAdd, List: list, Verdict: o.Verdict, Words: o.words("")}
 	for i := range rules {
 		c.Rules = append(c.Rules, newRule(&rules[i]))
 	}
@@ -173,7 +173,7 @@ func (x *explainer) tryOffers(offers []obstat.Offer) []Change {
 	pol, err := with(offers...)
 	out := x.added(pol, err, offers[0].List, rules)
 	for i := range out {
-		out[i].Words = "add allow rule " + strings.Join(texts, " and ")
+		out[i].Words = "add allow rule " + strings.Join(texts, " and ") + out[i].Words
 		if x.r.Also != nil {
 			out[i].Also = x.r.Also(offers)
 		}
@@ -200,9 +200,9 @@ func (x *explainer) changeCall() []Change {
 	if !ok {
 		return nil
 	}
-	d := x.r.Policy.Decide(call, x.r.World)
-	words := "take out " + strings.TrimSpace(x.a.Source[cut.Start:cut.End])
-	return []Change{{Kind: ChangeCall, Text: text, Verdict: d.Verdict, Words: words}}
+	o := x.decide(x.r.Policy, call)
+	words := o.words("take out " + strings.TrimSpace(x.a.Source[cut.Start:cut.End]))
+	return []Change{{Kind: ChangeCall, Text: text, Verdict: o.Verdict, Words: words}}
 }
 
 // enclosing widens m to the text that has to be removed with it: the redirect that it is the

@@ -36,6 +36,9 @@ type Request struct {
 	With func(...obstat.Offer) (*obstat.Policy, error)
 	// Narrow rewrites the rules that decide so that they leave this call's targets out; nil: rules leave nothing out.
 	Narrow func(*obstat.Decision) *Narrowing
+	// Settle returns the gate's verdict of a call that pol asks about only because part of it cannot be known: it may
+	// run confined. nil: it is asked about.
+	Settle func(pol *obstat.Policy, call *obstat.Call) obstat.Verdict
 	// Also returns other recent calls that offers would allow; nil: not known.
 	Also func([]obstat.Offer) []string
 	// Matched returns the dialect's own words for the deciding rule; nil: it has none.
@@ -43,11 +46,13 @@ type Request struct {
 }
 
 // A Narrowing is a policy whose rules leave one call's targets out: the rules as they are and their new texts, the
-// offers that allow those targets, and the policy with the new rules and some of the offers.
+// offers that allow those targets, those that allow the rest of the call, and the policy with the new rules and some
+// of the offers.
 type Narrowing struct {
 	Rules  []*obstat.Rule
 	Texts  []string
 	Offers []obstat.Offer
+	Rest   []obstat.Offer
 	With   func(...obstat.Offer) (*obstat.Policy, error)
 }
 
