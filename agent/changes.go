@@ -46,7 +46,7 @@ func (e *Event) NotChanged(over obstat.Over) string {
 // hook has to look at it before it changes a command.
 func (a *Agent) ReadsRules() bool { return a.rulesBy != "" || a.unboxedBy != "" }
 
-// Ruleless tells whether the agent has no rules of its own, so that there is nothing to ask before a command is changed.
+// Ruleless tells whether the agent has no rules of its own, so that none is asked before a command is changed.
 func (a *Agent) Ruleless() bool { return a.ruleless }
 
 // Boxed says that settings here have the agent run commands in a sandbox of its own, where a ticket cannot be spent;
