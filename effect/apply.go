@@ -185,6 +185,8 @@ func (c *call) applySetting(r role, w *shell.Word, flag bool) bool {
 		if !w.Known {
 			c.gap(DynamicOperand, "which variable is set is known only at run time", w)
 		}
+	case roleUnset:
+		c.unset(w)
 	case roleEnvName:
 		c.showVariable(w)
 	case roleSetting:

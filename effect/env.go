@@ -73,6 +73,20 @@ func (a *analyzer) assign(name string, v *shell.Word, span shell.Span, cmd int) 
 	}
 }
 
+// unset is a variable that the shell forgets: `unset PATH`. One that is only suspected by a part of its name, as
+// CARGO_TEST_OPTIONS is by CARGO_*, decides nothing where it is not there.
+func (c *call) unset(w *shell.Word) {
+	name, _, _ := strings.Cut(w.Text, "[")
+	if r := c.a.dict.variable(name); w.Known && r != nil && r.harm && strings.Contains(r.pattern, "*") && !r.address {
+		c.a.an.Assigned = append(c.a.an.Assigned, name)
+		return
+	}
+	c.a.assign(w.Text, &shell.Word{}, c.f.span(w.Span), c.cmd)
+	if !w.Known {
+		c.gap(DynamicOperand, "which variable is forgotten is known only at run time", w)
+	}
+}
+
 // proxied is a variable that names a host which programs connect to: `http_proxy=http://h.example curl localhost`.
 func (a *analyzer) proxied(r *envRule, v *shell.Word, span shell.Span, cmd int) {
 	for i := 0; r.proxy && i < len(hostsIn(v.Text)); i++ {

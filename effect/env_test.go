@@ -13,3 +13,21 @@ func TestEnvironment(t *testing.T) {
 		}
 	}
 }
+
+// Variables that are only suspected by the end of their names do no harm where they are forgotten, or hold an exit code.
+func TestUnset(t *testing.T) {
+	for command, hides := range map[string]bool{
+		"unset CARGO_TEST_OPTIONS": false, "unset A B_FLAGS": false, "unset -v X_OPTS": false, "DIFF_EXIT_CODE=$?": false,
+		"SHELLCHECK_OPTS=-x shellcheck a.sh": false,
+		"unset PATH": true, "unset HOME": true, "unset IFS; x": true, "unset $X": true, "unset HTTP_PROXY": true, "unset BASH_ENV": true,
+		"CARGO_TEST_OPTIONS=x cargo test": true, "X_OPTS=-x y": true, "read X_OPTS": true,
+	} {
+		found := false
+		for _, g := range AnalyzeCommand(command, testOptions()).Gaps {
+			found = found || g.Kind == Environment || g.Kind == DynamicOperand
+		}
+		if found != hides {
+			t.Errorf("%s: %v, want %v", command, found, hides)
+		}
+	}
+}

@@ -14,7 +14,7 @@ var labValue = map[role]string{
 	roleRemote: "./evil", roleParallel: "./evil", roleCode: "1", roleScript: "src/x.sh", roleModule: "json.tool", roleEnv: "A=1", roleSed: "s/a/b/", roleAwk: "'{print}'",
 	roleSQL: "'select 1'", roleData: "x", roleForm: "a=b", roleMethod: "GET", roleGitConfig: "core.pager=cat", roleSSHOption: "BatchMode=yes", roleName: "'*.txt'",
 	roleMaybe: "out.txt", roleTarFile: "t.tar", roleSocat: "STDIN", roleRev: "HEAD", roleRepo: ".", roleMark: "{}", roleAssign: "A=1", roleLookup: "localhost", roleVia: "localhost",
-	roleSetVar: "A", roleSetting: "a", roleGitURL: ".", roleUnless: "x", roleInto: "sub", roleTracked: "HEAD", roleBranch: "HEAD", roleUndone: "a.txt", roleRefspec: "main",
+	roleSetVar: "A", roleSetting: "a", roleGitURL: ".", roleUnless: "x", roleInto: "sub", roleTracked: "HEAD", roleBranch: "HEAD", roleUndone: "a.txt", roleRefspec: "main", roleUnset: "A",
 }
 
 // labLines returns command lines for a program: alone, on operands, with each flag of its table

@@ -64,6 +64,7 @@ const (
 	roleEntry                 // program that a container runs, before its operands
 	roleVia                   // addresses in a notation of the program's own: `80:h.example:443`
 	roleDefine                // NAME=value, of which the program may run the value: `make CC=x`
+	roleUnset                 // name of a variable that the shell forgets
 	roleRefspec               // branch that is pushed; `+x` overwrites it there, `:x` removes it
 )
 
@@ -81,7 +82,7 @@ var roleNames = [...]string{
 	roleEnvName: "envname", roleUnless: "unless", roleInto: "into", roleTracked: "tracked", rolePathspec: "pathspec",
 	roleUndone: "undone", roleBranch: "branch", roleBlob: "blob", roleSuffix: "suffix", roleLink: "link",
 	roleMove: "move", roleMount: "mount", roleWorkdir: "workdir", roleEntry: "entry", roleDefine: "define",
-	roleVia: "via", roleRefspec: "refspec",
+	roleVia: "via", roleRefspec: "refspec", roleUnset: "unset",
 }
 
 // risky reports whether a word of this role can do more than be looked at. A program with a
