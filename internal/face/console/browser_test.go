@@ -258,6 +258,7 @@ func TestBrowser(t *testing.T) {
 	t.Run("a call through the MCP gateway", func(t *testing.T) { mcpCall(t, browser) })
 	t.Run("a policy with an error at line 3", func(t *testing.T) { policyError(t, browser) })
 	t.Run("put in force", func(t *testing.T) { putInForce(t, browser) })
+	t.Run("a long word", func(t *testing.T) { longWord(t, browser) })
 	t.Run("phone and dark", func(t *testing.T) { phone(t, browser) })
 	t.Run("pages", func(t *testing.T) { pages(t, browser) })
 	t.Run("from a chat", func(t *testing.T) { fromChat(t, browser) })
@@ -584,6 +585,29 @@ func putInForce(t *testing.T, browser context.Context) {
 	bob.picture("inforce-late")
 	bob.do(chromedp.Click("button[value=check]"), chromedp.WaitVisible(".editor textarea"))
 	bob.see(`document.querySelector(".editor textarea").value.includes('"git push *": "allow"')`)
+}
+
+// longWord: a word of 5,000 letters, in a command, a path or an agent's reason, makes no page wider than the window, and the
+// pane shows the beginning of a text of 100,000.
+func longWord(t *testing.T, browser context.Context) {
+	s := open(t)
+	ann := s.tab(browser, "ann", server.RoleAdmin)
+	word := strings.Repeat("w", 5000)
+	ids := []string{s.put("bash", map[string]string{"command": "make " + word, "description": word}).Request.ID,
+		s.put("edit", map[string]string{"filePath": "/src/shop/" + strings.Repeat("d", 200), "oldString": word, "newString": word + "x"}).Request.ID,
+		s.run("make " + strings.Repeat("line ", 20_000)).Request.ID}
+	for _, width := range []int64{1280, 360} {
+		ann.do(chromedp.EmulateViewport(width, 740), chromedp.Navigate(s.url+"/"))
+		fits := "document.scrollingElement.scrollWidth <= innerWidth && [...document.querySelectorAll('#pane article, #single article')].every(e => e.getBoundingClientRect().right <= innerWidth + 1)"
+		ann.see("document.querySelectorAll('.row').length == 3 && " + fits)
+		for _, id := range ids {
+			ann.do(chromedp.Navigate(s.url + "/requests/" + id))
+			ann.see("document.querySelector('#single article') && " + fits)
+		}
+		ann.see("document.querySelector('details.all summary').textContent == 'Show all' && !document.querySelector('details.all').open")
+		ann.do(chromedp.Navigate(s.url + "/history"))
+		ann.see("document.querySelectorAll('tbody tr').length > 2 && " + fits)
+	}
 }
 
 func phone(t *testing.T, browser context.Context) {

@@ -61,6 +61,9 @@ func TestLongNames(t *testing.T) {
 			t.Errorf("%s: %d %.300s", at, code, body)
 		}
 	}
+	if code, body := s.do(s.agent, "POST", "/v1/decisions", `{"call":{"tool":"`+strings.Repeat("t", 1<<20)+`","input":{}}}`); code != 400 || !strings.Contains(body, "call.tool has 1048576 bytes") || len(body) > 2000 {
+		t.Errorf("a tool's name of 1 MB: %d %.300s", code, body)
+	}
 	if code, body := s.do(s.agent, "POST", "/v1/decisions", `{"calls":[{"tool":"bash","input":{}},{"tool":"`+long+`","input":{}}]}`); code != 400 || !strings.Contains(body, "calls[1].tool") {
 		t.Errorf("%d %.300s", code, body)
 	}
