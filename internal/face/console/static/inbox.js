@@ -180,10 +180,11 @@
     const same = new Set(p.differ).size === 1, apart = !p.head && !p.tail;
     const call = el("pre", "call"); call.append(p.head);
     if (!same) call.append(" ", el("mark", "", "…"), ` ${p.tail}`);
-    if (!apart) body.append(call, el("p", "soft", same ? (list.length > 1 ? "All are the same, from:" : "") : "They differ in:"));
+    if (!apart) body.append(call);
     if (same) p.differ = list.map((r) => [r.agent, r.session].filter(Boolean).join(" · "));
     const does = new Set(list.map((r) => r.worst || ""));
     if (does.size === 1 && list[0].worst) body.append(el("p", "", `Each would ${list[0].worst}.`));
+    if (!apart) body.append(el("p", "soft", same ? (list.length > 1 ? "All are the same, from:" : "") : "They differ in:"));
     const ul = el("ul", "differ");
     list.slice(0, 200).forEach((r, i) => { const li = el("li"); li.append(el("code", r.risk === "high" ? "high" : "", p.differ[i]), el("small", "", does.size > 1 ? ` ${r.worst || ""}` : "")); ul.append(li); });
     body.append(ul);
