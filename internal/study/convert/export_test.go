@@ -3,6 +3,7 @@ package convert_test
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -167,4 +168,32 @@ func TestExportSecrets(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestExportQuotes: commands with quotes of every kind, three in a row among them, load in each language that they are written in.
+func TestExportQuotes(t *testing.T) {
+	commands := []string{`python -c 'print('\'''\''OK'\'''\'')'`, "echo '''", `echo "a\b"`, "pkill -f 'x y'", "echo \u00e9'"}
+	var text strings.Builder
+	text.WriteString("version: 1\nallow:\n")
+	for _, c := range commands {
+		text.WriteString("  - " + strconv.Quote("run exactly "+quoteWord(c)) + "\n")
+	}
+	l := load(t, native.Name, native.File, text.String(), nil)
+	for name, target := range convert.Targets() {
+		var err error
+		if target.Dialect, err = all.Find(target.Name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := convert.Export(l, &target); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// quoteWord puts a text in the quotes that it has none of, or leaves it.
+func quoteWord(s string) string {
+	if !strings.Contains(s, `"`) {
+		return `"` + s + `"`
+	}
+	return s
 }

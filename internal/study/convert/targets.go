@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
@@ -370,8 +371,13 @@ func pathExpression(p string) string {
 	return strings.ReplaceAll(p, `\*`, `[^/"\s]*`)
 }
 
-// tomlText writes a text as TOML does without escapes.
-func tomlText(s string) string { return "'''" + s + "'''" }
+// tomlText writes a text as TOML does without escapes, or with them where it has the quotes that end such a text.
+func tomlText(s string) string {
+	if strings.Contains(s, "'''") || strings.HasSuffix(s, "'") || strings.ContainsFunc(s, unicode.IsControl) {
+		return jsonx.Quote(s)
+	}
+	return "'''" + s + "'''"
+}
 
 // jsonInner returns a text as JSON has it between quotes.
 func jsonInner(s string) string {
