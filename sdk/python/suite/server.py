@@ -30,7 +30,9 @@ def binary() -> str:
 def as_person(directory: str, *args: str) -> subprocess.CompletedProcess[bytes]:
     """Runs obstat as a machine without a terminal does: below a process that was started with OBSTAT_TRUST."""
     env = {**os.environ, "OBSTAT_TRUST": directory}
-    return subprocess.run(["/bin/sh", "-c", 'unset OBSTAT_TRUST; "$@"; exit $?', "sh", binary(), *args], env=env, capture_output=True, check=True)
+    done = subprocess.run(["/bin/sh", "-c", 'unset OBSTAT_TRUST; "$@"; exit $?', "sh", binary(), *args], env=env, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode("utf-8", "replace")
+    return done
 
 
 class UnixHTTP(http.client.HTTPConnection):
@@ -56,8 +58,12 @@ class Server:
         self._policy.write_text(policy)
         self._flags = flags
         self._process: subprocess.Popen[bytes] | None = None
-        self.start()
-        made = as_person(str(self.dir), "token", "create", "--json", "--person", "ann", "--store", str(self.dir / "obstat.db"))
+        try:
+            self.start()
+            made = as_person(str(self.dir), "token", "create", "--json", "--person", "ann", "--store", str(self.dir / "obstat.db"))
+        except BaseException:
+            self.close()  # no server is left behind
+            raise
         self.person: str = json.loads(made.stdout)["token"]["secret"]
 
     def start(self) -> None:
