@@ -218,12 +218,14 @@
     if (picked.size && !(picked.size === 1 && picked.has(at))) return a.dataset.several === "picked";
     return (l.group ? a.dataset.several : a.dataset.id) === l.key;
   };
+  const shows = (r) => { const a = one("article", pane); return a && !pane.hidden && a.dataset.id === r.id && a.dataset.v === String(r.v) && !r.over && !one("button[name=do]:disabled", a); };
   const detail = () => {
     if (!desk) return;
     const l = shown[line()];
     document.body.classList.toggle("reading", false);
     if (picked.size && !(picked.size === 1 && picked.has(at))) several(target()); // keys answer the selection, so the pane shows it
     else if (!l) { pane.hidden = true; pane.replaceChildren(); } else if (l.group) several(l.members, l);
+    else if (shows(l.row)) ++asked; // a pane that is drawn anew under a finger takes the click along
     else show(l.key);
   };
   let wait = 0;
