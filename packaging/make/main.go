@@ -49,7 +49,11 @@ func main() {
 		}
 		return
 	}
-	secret, err := signer(*key, *unsigned)
+	at, err := head()
+	var secret *minisign.SecretKey
+	if err == nil {
+		secret, err = signer(at.version, *key, *unsigned)
+	}
 	if err == nil {
 		err = run(*out, *only, secret)
 	}
@@ -99,12 +103,9 @@ func head() (c commit, err error) {
 	return c, err
 }
 
-// signer reads the key of the release. A version that has no tag may go without one, and says so.
-func signer(name string, unsigned bool) (*minisign.SecretKey, error) {
-	at, err := head()
+// signer reads the key of a release. A version that has no tag may go without one, and says so.
+func signer(version, name string, unsigned bool) (*minisign.SecretKey, error) {
 	switch {
-	case err != nil:
-		return nil, err
 	case name != "":
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -115,9 +116,9 @@ func signer(name string, unsigned bool) (*minisign.SecretKey, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		return &k, nil
-	case !unsigned && !strings.HasPrefix(at.version, "v0.0.0-"):
+	case !unsigned && !strings.HasPrefix(version, "v0.0.0-"):
 		return nil, fmt.Errorf("%s is a release and there is no key to sign it with: give -key FILE or set OBSTAT_SIGN_KEY "+
-			"(minisign -G -W makes one), or build it with -unsigned", at.version)
+			"(minisign -G -W makes one), or build it with -unsigned", version)
 	}
 	fmt.Println("not signed: there is no key (-key FILE, or OBSTAT_SIGN_KEY)")
 	return nil, nil
