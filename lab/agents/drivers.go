@@ -233,7 +233,7 @@ func piAgent() *driver {
 			"api": "openai-completions", "models": [{"id": "scripted"}]}}}`},
 		headless: "node {PROGRAM} -p {PROMPT} --provider scripted --model scripted --mode json --no-session",
 		env:      "PI_OFFLINE=1 PI_TELEMETRY=0",
-		tools: map[string][]Call{
+		tools: map[string][]scripted.Call{
 			doShell: {{Tool: "bash", Args: object{"command": "{WHAT}"}}},
 			doWrite: {{Tool: "write", Args: object{"path": "{PATH}", "content": "x\n"}}},
 		},
