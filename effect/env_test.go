@@ -19,7 +19,7 @@ func TestUnset(t *testing.T) {
 	for command, hides := range map[string]bool{
 		"unset CARGO_TEST_OPTIONS": false, "unset A B_FLAGS": false, "unset -v X_OPTS": false, "DIFF_EXIT_CODE=$?": false,
 		"SHELLCHECK_OPTS=-x shellcheck a.sh": false,
-		"unset PATH": true, "unset HOME": true, "unset IFS; x": true, "unset $X": true, "unset HTTP_PROXY": true, "unset BASH_ENV": true,
+		"unset PATH":                         true, "unset HOME": true, "unset IFS; x": true, "unset $X": true, "unset HTTP_PROXY": true, "unset BASH_ENV": true,
 		"CARGO_TEST_OPTIONS=x cargo test": true, "X_OPTS=-x y": true, "read X_OPTS": true,
 	} {
 		found := false

@@ -21,11 +21,10 @@ var shapeRules = map[string]string{
 		"edit":{"*":"allow",".git/hooks/*":"deny"}}}`,
 }
 
-// A server's tool hides commands, hosts and paths in no shape of its arguments: a list of words, a directory beside a
-// name, JSON in a text, a key. Texts that only speak of these things need no question. In testdata/servershapes.lines
-// each line says which: `host` is harm that only a rule for hosts is about.
-func TestServerShapes(t *testing.T) {
-	policies := map[string]*obstat.Policy{}
+// shapePolicies loads the policies of shapeRules.
+func shapePolicies(t *testing.T) map[string]*obstat.Policy {
+	t.Helper()
+	out := map[string]*obstat.Policy{}
 	for name, text := range shapeRules {
 		d, err := all.Find(name)
 		if err != nil {
@@ -35,8 +34,16 @@ func TestServerShapes(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		policies[name] = l.Policy
+		out[name] = l.Policy
 	}
+	return out
+}
+
+// A server's tool hides commands, hosts and paths in no shape of its arguments: a list of words, a directory beside a
+// name, JSON in a text, a key. Texts that only speak of these things need no question. In testdata/servershapes.lines
+// each line says which: `host` is harm that only a rule for hosts is about.
+func TestServerShapes(t *testing.T) {
+	policies := shapePolicies(t)
 	f, err := os.Open("testdata/servershapes.lines")
 	if err != nil {
 		t.Fatal(err)
@@ -57,15 +64,7 @@ func TestServerShapes(t *testing.T) {
 
 // TestCodeTools: a tool that runs code is held to the rules for commands as an interpreter is that gets the same code.
 func TestCodeTools(t *testing.T) {
-	for name, text := range shapeRules {
-		d, err := all.Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := dialect.Load(d, &dialect.Input{Files: []dialect.File{{Name: "policy.json", Data: []byte(text)}}, Home: home})
-		if err != nil {
-			t.Fatal(err)
-		}
+	for name, p := range shapePolicies(t) {
 		for input, want := range map[string]bool{`{"code": "import os; os.system('rm -rf x')"}`: false,
 			`{"language": "bash", "code": "rm -rf x"}`: false, `{"language": "js", "code": "require('child_process').execSync('rm x')"}`: false,
 			`{"code": "print(1 + 1)"}`: true, `{"language": "bash", "code": "ls"}`: true} {
@@ -73,7 +72,7 @@ func TestCodeTools(t *testing.T) {
 			if name == "claudecode" {
 				continue // nothing there allows such a tool
 			}
-			if got := l.Policy.Decide(call, formsWorld); want != (got.Verdict == obstat.Allow) {
+			if got := p.Decide(call, formsWorld); want != (got.Verdict == obstat.Allow) {
 				t.Errorf("%s: %s: %v: %s", name, input, got.Verdict, got.Reason())
 			}
 		}
@@ -83,19 +82,12 @@ func TestCodeTools(t *testing.T) {
 // TestFileToolWithoutPath: a tool that has the name of one that reads or writes files, and its path in another field,
 // is looked at as a server's tool is.
 func TestFileToolWithoutPath(t *testing.T) {
-	d, err := all.Find("native")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := dialect.Load(d, &dialect.Input{Files: []dialect.File{{Name: "policy.json", Data: []byte(shapeRules["native"])}}, Home: home})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := shapePolicies(t)["native"]
 	for input, want := range map[string]bool{`{"id": ".env"}`: false, `{"doc": {"path": ".env"}}`: false,
 		`{"source": "` + dir + `/.env"}`: false, `{"type": "record", "id": "record-1"}`: true} {
 		for _, tool := range []string{"read", "Read", "write", "delete"} {
 			call := &obstat.Call{Tool: tool, Input: []byte(input), Dir: dir, Roots: []string{dir}}
-			if got := l.Policy.Decide(call, formsWorld); want != (got.Verdict == obstat.Allow) {
+			if got := p.Decide(call, formsWorld); want != (got.Verdict == obstat.Allow) {
 				t.Errorf("%s %s: %v: %s", tool, input, got.Verdict, got.Reason())
 			}
 		}

@@ -109,7 +109,7 @@ func (o *doctorOptions) prove(ctx context.Context, r *doctor.Report) {
 			continue
 		}
 		program := programOf(a)
-		if o.Drive && a.Drive() != nil {
+		if o.Drive && a.Drive() != nil && x.State != doctor.Broken {
 			o.drive(ctx, state, a, x, program)
 			continue
 		}
