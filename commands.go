@@ -1,0 +1,322 @@
+package obstat
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/floor"
+	"github.com/obstat/obstat/pattern"
+	"github.com/obstat/obstat/shell"
+)
+
+// The floor puts each command that a call would run to the rules, and each end of an unknown program's arguments
+// that may be one: `timeout 5 rm x` as `rm x`, too.
+
+// commands puts every command that would run to the rules.
+func (fl *floorWalk) commands() {
+	for i := range fl.a.Commands {
+		c := &fl.a.Commands[i]
+		if fl.o.verdict == Deny {
+			return
+		}
+		if c.Text == "" {
+			continue
+		}
+		fl.unseen = fl.confined && fl.a.Unknown(i) && !fl.a.Departs(i)
+		if len(fl.a.Commands) > 1 || c.Text != fl.a.Source || fl.confined { // else it is the whole call, and was judged
+			fl.command(i, c)
+		}
+		fl.alternatives(i, c)
+		fl.flagged(i, c)
+		fl.doubts(i, c)
+	}
+	fl.unseen = false
+}
+
+// alternatives tries other spellings of a command: a rule against `git push` is
+// meant for `git -C x push` as well.
+func (fl *floorWalk) alternatives(i int, c *effect.Command) {
+	for _, alt := range c.Alts {
+		why := "it is another way to write " + alt
+		if o := fl.judgeCommand(i, alt, why); fl.speaks(&o, fl.f.Call.Tool) {
+			fl.tighten(o, alt, why)
+		}
+	}
+}
+
+// command puts a command to the rules.
+func (fl *floorWalk) command(i int, c *effect.Command) {
+	why := "every command that would run is judged by itself"
+	if len(c.Via) > 0 {
+		why = c.Program + " runs inside " + strings.Join(c.Via, " and ")
+	}
+	fl.probing = false
+	o := fl.judgeCommand(i, c.Text, why)
+	fl.probing = true
+	if fl.exact() && !fl.speaks(&o, fl.f.Call.Tool) {
+		o.verdict = Allow // no rule is about it, and the command around it is judged
+	}
+	if !fl.speaks(&o, fl.f.Call.Tool) && fl.by.verdict == Allow && fl.by.rule != nil && fl.a.Given(i) {
+		o.verdict = Allow // as that around it is
+	}
+	if len(c.Via) > 0 && o.verdict == Ask && !fl.speaks(&o, fl.f.Call.Tool) && fl.named(i, c) {
+		o.verdict = Allow
+	}
+	if fl.by.rule == nil && c.ReadOnly && fl.a.ReadOnly && !o.ruled() {
+		o.verdict = Allow // the call is allowed since all of it only reads, and this is a part of it
+	}
+	if fl.wide() {
+		if !fl.breadth(o.rule, fl.f.Call.Tool).wide || o.verdict != Allow {
+			fl.narrow = append(fl.narrow, i)
+		}
+	}
+	fl.tighten(o, c.Text, why)
+}
+
+// named tells whether a rule that allows the command around command i names its program as well: `sudo systemctl *`
+// is about the systemctl that sudo runs, `sudo *` is not. A rule with a quote in its beginning, `bash -c 'ls*`, names
+// a text that may go on as another command.
+func (fl *floorWalk) named(i int, c *effect.Command) bool {
+	for j := i - 1; j >= 0; j-- {
+		around := &fl.a.Commands[j]
+		within := around.Span.Start <= c.Span.Start && c.Span.End <= around.Span.End
+		if !around.Wrapper || !within || len(around.Via)+1 != len(c.Via) || len(c.Words) == 0 {
+			continue
+		}
+		trace := fl.trace
+		fl.trace = nil // it was told when the command was judged
+		o := fl.judgeCommand(j, around.Text, "")
+		fl.trace = trace
+		if o.verdict != Allow || o.rule == nil || !trailing(around.Words, c.Words) {
+			return false
+		}
+		begins := fl.breadth(o.rule, fl.f.Call.Tool).begins
+		end := c.Span.Start - around.Span.Start + len(c.Words[0].Raw)
+		return !strings.ContainsAny(begins, "'\"`$;|&\n") && strings.HasPrefix(fl.text(around.Span), begins) &&
+			len(begins) >= end
+	}
+	return false
+}
+
+// trailing tells whether the words of a command are the last words of the one around it, `make x` of `sudo make x`,
+// and not a text that it reads as a script, as `bash -c x` does.
+func trailing(around, inner []shell.Word) bool {
+	at := len(around) - len(inner)
+	if at < 1 || strings.HasPrefix(around[at-1].Text, "-") && strings.HasSuffix(around[at-1].Text, "c") {
+		return false
+	}
+	for i := range inner {
+		if around[at+i].Span != inner[i].Span {
+			return false
+		}
+	}
+	return true
+}
+
+// doubts lowers the verdict where a rule might stop the command once its unknown
+// words are known, as `rm $x` under a rule against `rm -rf *`.
+func (fl *floorWalk) doubts(i int, c *effect.Command) {
+	if fl.o.verdict < Allow || c.Known && c.Catalogued && len(c.Tails) == 0 || fl.exact() || fl.blind {
+		return
+	}
+	if !c.Known {
+		fl.doubted(fl.mayTightenCommand(c.Prefix, c.Dir), fl.text(c.Span),
+			"might apply, depending on what a word of it turns out to be")
+	}
+	if !c.Catalogued {
+		fl.unknownWrapper(i, c)
+	}
+	for n, at := range c.Tails {
+		if n == maxTail || fl.tails > maxTails {
+			fl.manyArguments(c)
+			return
+		}
+		if fl.tail(i, at, "runs other programs, and might run this") {
+			return
+		}
+	}
+}
+
+// ruled tells whether a rule, a safety check or a fault spoke, not a default.
+func (o *outcome) ruled() bool { return o.rule != nil || o.safety || o.faulted }
+
+// speaks tells whether a rule speaks of a part in particular. One for the whole
+// tool does not: it has spoken for the whole call, and was overruled there. Nor does
+// one that asks about every tool there is, `"*": "ask"`: it is a default.
+func (fl *floorWalk) speaks(o *outcome, tool string) bool {
+	switch {
+	case o.rule == nil || o.safety || o.faulted:
+		return o.ruled()
+	case tool == fl.f.Call.Tool:
+		return !fl.breadth(o.rule, tool).wide
+	}
+	return o.verdict != Ask || !fl.forAll(o.rule)
+}
+
+// forAll tells whether a rule is about every call of every tool.
+func (fl *floorWalk) forAll(r *Rule) bool {
+	every := func(t Text) bool { return t.IsZero() || t.Flavour != pattern.Exact && fl.pol.compiled(t).MustMatch("") }
+	return every(r.Tool) && every(r.Pattern)
+}
+
+// judgeCommand puts a spelling of command i to the rules.
+func (fl *floorWalk) judgeCommand(i int, text, why string) (o outcome) {
+	c := &fl.a.Commands[i]
+	fl.part = Part{Text: text, Span: c.Span, Why: why}
+	if fl.parts != nil && text == c.Text {
+		if qs, ok := fl.parts.Command(fl.f, i); ok {
+			fl.answered(qs, &o)
+			return o
+		}
+	}
+	return fl.judge(fl.f.Call.Tool, fl.field, text, c.Dir)
+}
+
+// answered puts the questions about the part to the stages.
+func (fl *floorWalk) answered(qs []Question, o *outcome) {
+	fl.f.part = &fl.part
+	fl.posed(fl.f, fl.pl, qs, o)
+	fl.f.part = nil
+}
+
+// judge puts a call to tool with one field, which is a part of the call, to the
+// stages, as if an agent had made it.
+func (fl *floorWalk) judge(tool, field, text, dir string) (o outcome) {
+	f, err := fl.asCall(tool, field, text, dir)
+	if err != nil {
+		return faulted(stageFloor, err.Error(), nil)
+	}
+	f.part = &fl.part
+	fl.answer(f, fl.pl, &o)
+	return o
+}
+
+// questions returns the questions that a call of tool with text in field poses.
+func (fl *floorWalk) questions(tool, field, text, dir string) []Question {
+	f, err := fl.asCall(tool, field, text, dir)
+	if err != nil {
+		return nil
+	}
+	qs, err := fl.pol.viewInForce().Questions(f)
+	if err != nil {
+		return nil
+	}
+	return qs
+}
+
+// asCall makes a part of the call a call of its own: tool, with text in one
+// field, from dir if that is known. The names that a search looks for stay as they are.
+func (fl *floorWalk) asCall(tool, field, text, dir string) (*Facts, error) {
+	fields := map[string]string{field: text}
+	if tool == fl.f.Call.Tool {
+		for _, name := range fl.tool.Names {
+			if sought, ok := fl.f.String(name); ok && name != field {
+				fields[name] = sought
+			}
+		}
+		if sought, ok := fl.f.String("pattern"); ok && fl.tool.Canonical == "grep" {
+			fields["pattern"] = sought
+		}
+	}
+	input, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	call := *fl.f.Call
+	call.Tool, call.Input = tool, input
+	if dir != "" {
+		call.Dir = dir
+	}
+	return &Facts{Call: &call, World: fl.f.World, Mode: fl.f.Mode, pol: fl.pol}, nil
+}
+
+// lines puts the texts that a server's tool may run to the rules for commands, as a shell tool's calls: of
+// `{"command": "rm x"}` the rule Bash(rm *) holds, and of `{"script": "rm x"}`, which may be no command, it asks.
+func (fl *floorWalk) lines() {
+	for _, line := range fl.a.Lines {
+		f, err := fl.asCall("Bash", "command", line.Text, line.Dir)
+		if err != nil || fl.o.verdict == Deny {
+			return
+		}
+		d := fl.pol.Decide(f.Call, fl.f.World)
+		if d.Rule == nil || d.Verdict == Allow || fl.general(d.Rule, "Bash") {
+			continue
+		}
+		o := outcome{verdict: d.Verdict, stage: stageFloor, rule: d.Rule}
+		if !line.Sure {
+			o.verdict = Ask
+		}
+		fl.tighten(o, line.Text, "the tool may run it as a command")
+	}
+}
+
+// maxTail bounds how many ends of an unknown program's arguments are looked at.
+const maxTail = 64
+
+// maxTails bounds the bytes of all of them in a call: each is parsed anew, and counts as minTail bytes at least.
+const (
+	maxTails = 128 << 10
+	minTail  = floor.MaxText
+)
+
+// unknownWrapper asks whether a rule would stop the end of an unknown program's arguments if it
+// were a command: the program may run it, as in `unknownwrap -x a rm f`. With more arguments than
+// are looked at, any rule might.
+func (fl *floorWalk) unknownWrapper(i int, c *effect.Command) {
+	for at := 1; at < len(c.Words); at++ {
+		if at > maxTail || fl.tails > maxTails {
+			fl.manyArguments(c)
+			return
+		}
+		if fl.tail(i, at, "is not a program that is known, and might run this") {
+			return
+		}
+	}
+}
+
+// manyArguments lowers the verdict of a command with more arguments than are looked at, if a rule
+// might stop any command.
+func (fl *floorWalk) manyArguments(c *effect.Command) {
+	fl.doubted(fl.mayTightenCommand("", c.Dir), fl.text(c.Span),
+		"might apply: "+c.Program+" may run its arguments, which are more than are looked at")
+}
+
+// tail lowers the verdict if a rule would stop the words of command i from at on as a command, and
+// reports that.
+func (fl *floorWalk) tail(i, at int, why string) bool {
+	c := &fl.a.Commands[i]
+	word := c.Words[at].Text
+	if !strings.HasPrefix(word, "-") {
+		text := joinWords(c.Words[at:])
+		if strings.HasPrefix(word, "/") {
+			text = text[strings.LastIndexByte(word, '/')+1:] // `/bin/rm x`
+		}
+		if fl.mayRun(i, text, why) {
+			return true
+		}
+	}
+	if raw, ok := strings.CutPrefix(c.Words[at].Raw, "<("); ok { // `modd -f <(echo 'prep: rm x')`
+		for text := range floor.CommandsWritten(raw) {
+			if fl.alsoRun(i, text, why) {
+				return true
+			}
+		}
+		return false
+	}
+	for text := range floor.CommandsIn(word) {
+		if fl.alsoRun(i, text, why) {
+			return true
+		}
+	}
+	return false
+}
+
+// alsoRun is mayRun for a text that stands inside a word, of which there may be many.
+func (fl *floorWalk) alsoRun(i int, text, why string) bool {
+	if fl.tails > maxTails {
+		fl.manyArguments(&fl.a.Commands[i])
+		return true
+	}
+	return fl.mayRun(i, text, why)
+}
