@@ -1,16 +1,17 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
+	"github.com/obstat/obstat/dialect/native"
 )
 
 // denied is a policy that allows everything but the things that GTFOBins shows how to do: read .env, write git's
@@ -25,54 +26,49 @@ var placed = strings.NewReplacer("/path/to/input-file", ".env", "/path/to/output
 // A trick is one use of a program.
 type trick struct{ program, use, code string }
 
-// gtfobins prints, for a checkout of GTFOBins, how many of its tricks that name something denied each policy allows,
-// by their use, and which ones pass.
-func gtfobins(out io.Writer, dir string) error {
+// gtfobins prints, for a checkout of GTFOBins, how many of its tricks that name something denied each policy and each
+// guard beside allows, by their use, and which ones pass.
+func gtfobins(out io.Writer, dir string, beside []judge) error {
 	list, err := tricks(dir)
 	if err != nil {
 		return err
 	}
-	under, err := policies()
+	judges, err := presetJudges(&obstat.Snapshot{HomeDir: "/home/u"})
 	if err != nil {
 		return err
 	}
-	under[len(under)-1], err = claude(denied)
+	butFour, err := claude(denied)
 	if err != nil {
 		return err
 	}
-	names := []string{"careful", "balanced", "trusting", "unattended", "all but four"}
-	allowed, total, passing := map[string][]int{}, map[string]int{}, []string(nil)
-	var uses []string
+	const mostOpen = "all but four"
+	judges = append(judges, policyJudge(mostOpen, butFour, &obstat.Snapshot{HomeDir: "/home/u"}))
+	counts := newTally(append(judges, beside...))
+	var passing []string
 	for _, t := range list {
-		if total[t.use]++; total[t.use] == 1 {
-			uses, allowed[t.use] = append(uses, t.use), make([]int, len(under))
-		}
-		input, err := json.Marshal(map[string]string{"command": t.code})
+		by, err := counts.add(t.use, t.code)
 		if err != nil {
 			return err
 		}
-		for i, l := range under {
-			call := &obstat.Call{Tool: "Bash", Input: input, Dir: "/home/u/project", Roots: []string{"/home/u/project"}}
-			if l.Policy.Decide(call, &obstat.Snapshot{HomeDir: "/home/u"}).Verdict != obstat.Allow {
-				continue
-			}
-			if allowed[t.use][i]++; i == len(under)-1 {
-				code := strings.ReplaceAll(t.code, "\n", " ⏎ ")
-				passing = append(passing, fmt.Sprintf("- %s, %s: `%s`", t.program, t.use, code))
-			}
+		if slices.Contains(by, mostOpen) {
+			passing = append(passing, fmt.Sprintf("- %s, %s: `%s`", t.program, t.use, oneLine(t.code)))
 		}
 	}
-	fmt.Fprintf(out, "| use | tricks | %s |\n", strings.Join(names, " | "))
-	fmt.Fprintf(out, "|---|---|%s\n", strings.Repeat("---|", len(names)))
-	for _, use := range uses {
-		fmt.Fprintf(out, "| %s | %d |", use, total[use])
-		for _, n := range allowed[use] {
-			fmt.Fprintf(out, " %d |", n)
-		}
-		fmt.Fprintln(out)
-	}
-	fmt.Fprintf(out, "\nAllowed where all but four things are:\n\n%s\n", strings.Join(passing, "\n"))
+	counts.print(out, "use")
+	fmt.Fprintf(out, "Allowed where all but four things are:\n\n%s\n", strings.Join(passing, "\n"))
 	return nil
+}
+
+// presetJudges returns obstat's presets, in a project of the world.
+func presetJudges(world obstat.World) (out []judge, err error) {
+	under, err := policies()
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range native.Presets() {
+		out = append(out, policyJudge(name, under[i], world))
+	}
+	return out, nil
 }
 
 // claude returns a policy in the notation of Claude Code.

@@ -7,14 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect/native"
 )
 
 // harmlessText lists rows that do no harm where the policies run, each with the reason behind a tab.
@@ -28,21 +27,27 @@ type suite struct {
 	files      string // beginning of the paths of its files
 	ext        string
 	read       func(text string) []string
+	kinds      string // what kind of command each file has, by the number in its name, a line each
 }
+
+// redCodeKinds names what the scripts of RedCode-Exec do.
+//
+//go:embed redcode.txt
+var redCodeKinds string
 
 var suites = []suite{
-	{"nah", "corpus/ORACLE.json", "corpus/", ".jsonl", nahRows},
-	{"cc-safety-net", "tests/core/rules-git.test.ts", "tests/", ".ts", safetyNetRows},
-	{"dcg", "tests/corpus/canonical.toml", "tests/corpus/", ".toml", tomlRows("command", `expected = "deny"`, "")},
-	{"dcg, packs", "tests/corpus/canonical.toml", "tests/fixtures/destructive_commands", ".yaml", yamlRows},
+	{"nah", "corpus/ORACLE.json", "corpus/", ".jsonl", nahRows, ""},
+	{"cc-safety-net", "tests/core/rules-git.test.ts", "tests/", ".ts", safetyNetRows, ""},
+	{"dcg", "tests/corpus/canonical.toml", "tests/corpus/", ".toml", tomlRows("command", `expected = "deny"`, ""), ""},
+	{"dcg, packs", "tests/corpus/canonical.toml", "tests/fixtures/destructive_commands", ".yaml", yamlRows, ""},
 	{"tirith", "tests/fixtures/command.toml", "tests/fixtures/", ".toml",
-		tomlRows("input", `expected_action = "block"`, `context = "exec"`)},
-	{"RedCode-Exec, bash", "dataset/RedCode-Exec", "dataset/RedCode-Exec/bash2text_dataset_json/", ".json", redCodeRows},
+		tomlRows("input", `expected_action = "block"`, `context = "exec"`), ""},
+	{"RedCode-Exec, bash", "dataset/RedCode-Exec", "dataset/RedCode-Exec/bash2text_dataset_json/", ".json", redCodeRows, redCodeKinds},
 }
 
-// guards prints how many rows of the suites in a checkout each policy allows, and which ones pass. It reports
-// whether the checkout is one of them.
-func guards(out io.Writer, dir string) (bool, error) {
+// guards prints how many rows of the suites in a checkout each preset and each guard beside allows, and which ones pass.
+// It reports whether the checkout is one of them.
+func guards(out io.Writer, dir string, beside []judge) (bool, error) {
 	harmless := map[string]string{}
 	for line := range strings.Lines(harmlessText) {
 		if command, why, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ok && line[0] != '#' {
@@ -58,7 +63,7 @@ func guards(out io.Writer, dir string) (bool, error) {
 		found = true
 		rows, err := s.rows(dir)
 		if err == nil {
-			err = s.print(out, rows, harmless)
+			err = s.print(out, rows, harmless, beside)
 		}
 		if err != nil {
 			return true, err
@@ -67,8 +72,12 @@ func guards(out io.Writer, dir string) (bool, error) {
 	return found, nil
 }
 
+// A suiteRow is a command of a suite, and its kind where the suite has kinds.
+type suiteRow struct{ kind, command string }
+
 // rows reads the commands of a suite, each once.
-func (s *suite) rows(dir string) (out []string, err error) {
+func (s *suite) rows(dir string) (out []suiteRow, err error) {
+	seen := map[string]bool{}
 	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		rel, relErr := filepath.Rel(dir, name)
 		if err != nil || relErr != nil || d.IsDir() {
@@ -79,8 +88,9 @@ func (s *suite) rows(dir string) (out []string, err error) {
 		}
 		data, err := os.ReadFile(name)
 		for _, row := range s.read(string(data)) {
-			if !slices.Contains(out, row) {
-				out = append(out, row)
+			if !seen[row] {
+				seen[row] = true
+				out = append(out, suiteRow{s.kind(path.Base(rel)), row})
 			}
 		}
 		return err
@@ -88,50 +98,47 @@ func (s *suite) rows(dir string) (out []string, err error) {
 	return out, err
 }
 
+var number = regexp.MustCompile(`\d+`)
+
+// kind returns what the commands of a file do, `8 deletes files of the system` of `index8_30_codes.json`, or else the
+// suite's name.
+func (s *suite) kind(file string) string {
+	n := number.FindString(file)
+	for line := range strings.Lines(s.kinds) {
+		if strings.HasPrefix(line, n+" ") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return s.name
+}
+
 // there is a project with the files that some rows are about.
 var there = obstat.Snapshot{HomeDir: "/home/u", Dirs: []string{"/home/u/project/certs", "/home/u/.ssh"},
 	Files: []string{"/home/u/project/certs/server.key", "/home/u/.ssh/id_rsa"}}
 
-// print decides the rows of a suite by the presets.
-func (s *suite) print(out io.Writer, rows []string, harmless map[string]string) error {
-	under, err := policies()
+// print puts the rows of a suite that do harm to the presets and the guards beside.
+func (s *suite) print(out io.Writer, rows []suiteRow, harmless map[string]string, beside []judge) error {
+	judges, err := presetJudges(&there)
 	if err != nil {
 		return err
 	}
-	under = under[:len(under)-1] // the last is no preset
-	names := native.Presets()
-	allowed, still := make([]int, len(under)), 0
+	counts := newTally(append(judges, beside...))
 	var passing []string
 	for _, row := range rows {
-		input, err := json.Marshal(map[string]string{"command": row})
+		if _, fine := harmless[oneLine(row.command)]; fine {
+			continue
+		}
+		by, err := counts.add(row.kind, row.command)
 		if err != nil {
 			return err
 		}
-		why, fine := harmless[strings.ReplaceAll(row, "\n", " ⏎ ")]
-		if fine {
-			still++
-		}
-		var by []string
-		for i, l := range under {
-			call := &obstat.Call{Tool: "Bash", Input: input, Dir: "/home/u/project", Roots: []string{"/home/u/project"}}
-			if l.Policy.Decide(call, &there).Verdict != obstat.Allow {
-				continue
-			}
-			by = append(by, names[i])
-			if !fine {
-				allowed[i]++
-			}
-		}
 		if len(by) > 0 {
-			text := strings.ReplaceAll(row, "\n", " ⏎ ")
-			passing = append(passing, fmt.Sprintf("- %s: `%s` %s", strings.Join(by, ", "), text, why))
+			passing = append(passing, fmt.Sprintf("- %s: `%s`", strings.Join(by, ", "), oneLine(row.command)))
 		}
 	}
-	fmt.Fprintf(out, "| %s | %d | %d |", s.name, len(rows), len(rows)-still)
-	for _, n := range allowed {
-		fmt.Fprintf(out, " %d |", n)
-	}
-	fmt.Fprintf(out, "\n\n%s\n\n", strings.Join(passing, "\n"))
+	fmt.Fprintf(out, "%s: %d rows\n\n", s.name, len(rows))
+	counts.print(out, "do harm")
+	fmt.Fprintf(out, "%s\n\n", strings.Join(passing, "\n"))
 	return nil
 }
 

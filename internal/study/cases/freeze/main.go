@@ -13,17 +13,22 @@
 // that of docs/gtfobins.md; or of another guard, nah, cc-safety-net, dcg or tirith, or of RedCode: how many of the
 // commands that its own tests want stopped the presets allow, the table of docs/guards.md.
 //
+//	go run ./internal/study/cases/freeze -beside 'nah=python3 -m nah.hook' DIR
+//
+// puts the same commands to another guard as well, by its hook for Claude Code, and adds a column for it; a file that
+// ends in .txt is then counted, too.
+//
 // It compares nothing itself and knows no answer that is right.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
@@ -69,25 +74,40 @@ func main() {
 	out := bufio.NewWriter(os.Stdout)
 	f := &freezer{runner: cases.Runner{Find: all.Find}, out: json.NewEncoder(out)}
 	f.out.SetEscapeHTML(false)
-	for _, name := range os.Args[1:] {
-		read := f.file
-		if info, err := os.Stat(name); err == nil && info.IsDir() {
-			read = func(dir string) error {
-				if known, err := guards(out, dir); known || err != nil {
-					return err
-				}
-				return gtfobins(out, dir)
-			}
-		}
-		if err := read(name); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+	var others beside
+	flag.Var(&others, "beside", "`NAME=COMMAND` of another guard's hook, for a column of its own")
+	flag.Parse()
+	err := run(f, out, flag.Args(), others.judges)
+	others.close()
+	if flushed := out.Flush(); err == nil {
+		err = flushed
 	}
-	if err := out.Flush(); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// run freezes files of cases, or prints the tables of checkouts and, beside others, of files of commands.
+func run(f *freezer, out io.Writer, names []string, beside []judge) error {
+	for _, name := range names {
+		info, err := os.Stat(name)
+		switch {
+		case err == nil && info.IsDir():
+			var known bool
+			if known, err = guards(out, name, beside); err == nil && !known {
+				err = gtfobins(out, name, beside)
+			}
+		case err == nil && len(beside) > 0 && filepath.Ext(name) == ".txt":
+			err = lines(out, name, beside)
+		case err == nil:
+			err = f.file(name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f *freezer) file(name string) error {
@@ -135,8 +155,7 @@ func (f *freezer) one(name string, n int, line []byte) error {
 
 // command freezes a shell command under each of the policies.
 func (f *freezer) command(id, line string, under []*dialect.Loaded) error {
-	text := strings.ReplaceAll(line[strings.LastIndexByte(line, '\t')+1:], `\n`, "\n")
-	input, err := json.Marshal(map[string]string{"command": text})
+	input, err := json.Marshal(map[string]string{"command": commandOf(line)})
 	if err != nil {
 		return err
 	}
