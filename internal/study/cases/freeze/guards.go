@@ -42,11 +42,12 @@ var suites = []suite{
 	{"dcg, packs", "tests/corpus/canonical.toml", "tests/fixtures/destructive_commands", ".yaml", yamlRows, ""},
 	{"tirith", "tests/fixtures/command.toml", "tests/fixtures/", ".toml",
 		tomlRows("input", `expected_action = "block"`, `context = "exec"`), ""},
-	{"RedCode-Exec, bash", "dataset/RedCode-Exec", "dataset/RedCode-Exec/bash2text_dataset_json/", ".json", redCodeRows, redCodeKinds},
+	{"RedCode-Exec, bash", "dataset/RedCode-Exec", "dataset/RedCode-Exec/bash2text_dataset_json/",
+		".json", redCodeRows, redCodeKinds},
 }
 
-// guards prints how many rows of the suites in a checkout each preset and each guard beside allows, and which ones pass.
-// It reports whether the checkout is one of them.
+// guards prints how many rows of the suites in a checkout each preset and each guard beside allows, and which ones
+// pass. It reports whether the checkout is one of them.
 func guards(out io.Writer, dir string, beside []judge) (bool, error) {
 	harmless := map[string]string{}
 	for line := range strings.Lines(harmlessText) {

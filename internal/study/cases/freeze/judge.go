@@ -172,7 +172,8 @@ func (t *tally) print(out io.Writer, kind string) {
 	for _, j := range t.judges {
 		names = append(names, j.name)
 	}
-	fmt.Fprintf(out, "| %s | commands | %s |\n|---|---|%s\n", kind, strings.Join(names, " | "), strings.Repeat("---|", len(names)))
+	fmt.Fprintf(out, "| %s | commands | %s |\n", kind, strings.Join(names, " | "))
+	fmt.Fprintf(out, "|---|---|%s\n", strings.Repeat("---|", len(names)))
 	for _, kind := range t.kinds {
 		fmt.Fprintf(out, "| %s | %d |", kind, t.total[kind])
 		for _, n := range t.passed[kind] {
