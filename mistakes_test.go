@@ -1,0 +1,45 @@
+package obstat_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/obstat/obstat"
+)
+
+// TestOneMistake: a mistake is one problem, at its place, which is marked here, and what stands behind it is read.
+func TestOneMistake(t *testing.T) {
+	for _, member := range []string{
+		`@"rulez":{"a":[{"b":[1,2]}]}`,
+		`@"rulez":[[],{}]`,
+		`"faces":{@"smell":{"tool":"x","field":"y"}}`,
+		`"faces":{"read":@{"tool":"x"}}`,
+		`"view":@{"a":[1]}`,
+		`"floor":@[{"a":1}]`,
+		`"rules":{"l":@{"a":1}}`,
+		`"rules":{"l":[{"tool":{"glob":@{"x":[1]}},"verdict":"deny"}]}`,
+		`"rules":{"l":[{"tool":"t","verdict":@{"deny":true}}]}`,
+		`"rules":{"l":[{"tool":"t","verdict":"deny","over":@["reviewer"]}]}`,
+		`"rules":{"l":[{"tool":"t","verdict":"allow","over":[@"me"]}]}`,
+		`"rules":{"l":[{"tool":"t","verdict":"deny","pos":{"line":@"1"}}]}`,
+		`"rules":{"l":[{"tool":"t","verdict":"deny","pos":{"line":@1.5}}]}`,
+		`"rules":{"l":[{"tool":{"any":@false},"verdict":"deny"}]}`,
+		`"rules":{"l":[{"tool":@{"exact":"a","re.full":"b"},"verdict":"deny"}]}`,
+		`"rules":{"l":[{"tool":"t","match":@{"any":true},"verdict":"deny"}]}`,
+		`"rules":{"l":[{"tool":"t","verdict":"deny","if":[@{"field":"call.x"}]}]}`,
+	} {
+		marked := `{` + member + `,"obstat":1,"mode":"m","pipelines":{"m":{"stages":[],"default":"ask"}}}`
+		text := strings.Replace(marked, "@", "", 1)
+		want := obstat.Pos{File: "f", Line: 1, Col: strings.Index(marked, "@") + 1}
+		_, err := obstat.ParseProgram("f", []byte(text))
+		list := obstat.ErrorsOf(err)
+		if len(list) == 0 {
+			t.Errorf("%s is taken", text)
+		}
+		for _, e := range list { // a value of the wrong type may be a bad value as well
+			if e.Pos != want {
+				t.Errorf("%s: %v, want it at column %d", text, e, want.Col)
+			}
+		}
+	}
+}
