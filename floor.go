@@ -158,14 +158,14 @@ func (pol *Policy) breadth(r *Rule, tool string) breadth {
 }
 
 // literalOf returns the one text that a pattern matches, "" if there may be others. Python's `$` also matches before a
-// line break at the end, which changes nothing about a command: `^make && make install$` is one text.
+// line break at the end, which changes nothing about a command: `^make && make install$` is one text. Where the dollar
+// is escaped, so is the backslash of `\Z`, and the text may go on.
 func literalOf(p *pattern.Pattern) string {
 	if shape := p.Shape(); shape.Exact {
 		return shape.Prefix
 	}
 	before, ends := strings.CutSuffix(p.String(), "$")
-	escaped := (len(before)-len(strings.TrimRight(before, `\`)))%2 == 1
-	if !ends || escaped || p.Flavour() != pattern.Search {
+	if !ends || p.Flavour() != pattern.Search {
 		return ""
 	}
 	if q, err := pattern.Compile(p.Flavour(), before+`\Z`); err == nil && q.Shape().Exact {

@@ -58,6 +58,7 @@ func TestOnlyUnknownPart(t *testing.T) {
 	for cmd, want := range map[string]bool{
 		"./run.sh": true, "./run.sh && echo x": true, "./run.sh && echo x > /tmp/out": true,
 		"./run.sh && echo x > /opt/out": false, "echo x > /opt/out; ./run.sh": false, "./run.sh && rm a.txt": false,
+		"rm a.txt": false, "cat /opt/x": false, "frobnicate": true, "echo x > /opt/out": false,
 	} {
 		if d := pol.Decide(bashCall(cmd), testWorld); d.Verdict != obstat.Ask || d.OnlyUnknown != want {
 			t.Errorf("%s: %v, only unknown %t, want %t (%s)", cmd, d.Verdict, d.OnlyUnknown, want, d.Reason())

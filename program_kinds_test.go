@@ -80,10 +80,37 @@ func TestConditionsOnInput(t *testing.T) {
 	}
 }
 
+// TestConditionsOfDenials: a denial on the input or the mode holds where that is so, and where it cannot be told, and
+// an empty input has no field.
+func TestConditionsOfDenials(t *testing.T) {
+	for _, tt := range []struct {
+		cond, input string
+		want        obstat.Verdict
+	}{
+		{`{"field":"input.a","match":["x"]}`, `{"a":"x"}`, obstat.Deny},
+		{`{"field":"input.a","match":["x"]}`, `{"a":"y"}`, obstat.Allow},
+		{`{"field":"input.a","match":["x"]}`, ``, obstat.Allow},
+		{`{"field":"input.a","match":["x"]}`, " \n", obstat.Allow},
+		{`{"field":"input.a","match":["x"],"not":true}`, ``, obstat.Deny},
+		{`{"field":"call.mode","match":["m"]}`, ``, obstat.Deny},
+		{`{"field":"call.mode","match":["plan"]}`, ``, obstat.Allow},
+		{`{"field":"call.mode","match":["plan"],"not":true}`, ``, obstat.Deny},
+	} {
+		rule := `{"tool":"T","verdict":"deny","if":[` + tt.cond + `]}`
+		if d := decideBy(t, `{"match":"rules","rules":"l"}`, rule, "allow", &obstat.Call{Tool: "T", Input: []byte(tt.input)}); d.Verdict != tt.want {
+			t.Errorf("%s of %q: %s, %s", tt.cond, tt.input, d.Verdict, d.Reason())
+		}
+	}
+	allow := `{"tool":"T","verdict":"allow","if":[{"field":"call.mode","match":["m"]}]}`
+	if d := decideBy(t, `{"match":"rules","rules":"l"}`, allow, "deny", &obstat.Call{Tool: "T"}); d.Verdict != obstat.Allow {
+		t.Errorf("in its mode: %s, %s", d.Verdict, d.Reason())
+	}
+}
+
 // TestFacts: fields are read by their names, and an input that is no object has none and says so.
 func TestFacts(t *testing.T) {
 	for input, want := range map[string]string{
-		`{"a":"x","b":5}`: "x true 5 true map[a:x b:5]", ``: " false  false map[]", `{}`: " false  false map[]",
+		`{"a":"x","b":5}`: "x true 5 true map[a:x b:5]", " \t\r\n": " false  false map[]", ``: " false  false map[]", `{}`: " false  false map[]",
 		`{"a":`: "fault", `[1]`: "fault", `{"a":1,"a":2}`: "fault", `{"a":"x"} y`: "fault",
 	} {
 		f := &obstat.Facts{Call: &obstat.Call{Tool: "T", Input: []byte(input)}}

@@ -1,6 +1,7 @@
 package obstat_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/obstat/obstat"
@@ -40,6 +41,10 @@ func TestReadings(t *testing.T) {
 		if x, _ := pol.Explain(c, testWorld); d.Verdict != tt.want || !same(&d, &x) {
 			t.Errorf("%s: %s, want %s: %s; explained %s", tt.input, d.Verdict, tt.want, d.Reason(), x.Reason())
 		}
+	}
+	alike := &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"mv a b","cmd":"mv c d"}`), Dir: "/home/u/proj"}
+	if d := pol.Decide(alike, testWorld); d.Verdict != obstat.Ask || strings.Contains(d.Reason(), "may take its field") {
+		t.Errorf("a reading that asks as well: %s", d.Reason())
 	}
 	given := &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"ls","cmd":"rm x"}`), Subjects: []string{"ls"}}
 	if rs := given.Readings(); rs != nil {

@@ -197,6 +197,7 @@ func TestReasons(t *testing.T) {
 		want string
 	}{
 		{obstat.Decision{Rule: rule}, "deny rule Bash(rm)"},
+		{obstat.Decision{Rule: &obstat.Rule{}}, "deny rule *"},
 		{obstat.Decision{Rule: &placed, Part: "rm x", Note: "n"}, "deny rule Bash(rm) (f:1): because, on rm x: n"},
 		{obstat.Decision{Part: "rm x", Note: "n"}, "rm x: n"},
 		{obstat.Decision{Note: "n"}, "n"},

@@ -29,7 +29,7 @@ var _ World = OS{}
 func (OS) Home(name string) (string, bool) {
 	if name == "" {
 		h, err := os.UserHomeDir()
-		return h, err == nil && h != ""
+		return h, err == nil // an empty one is an error
 	}
 	u, err := user.Lookup(name)
 	if err != nil {
