@@ -141,8 +141,8 @@ func TestResumeWithoutStore(t *testing.T) {
 	}
 }
 
-// TestRuleOfPerson: a rule that a person wrote is kept as long as it lifts no other one and settles the call, for good or
-// for the session.
+// TestRuleOfPerson: a rule that a person wrote is taken as long as it settles the call, for good or for the session, and
+// lifts no denial.
 func TestRuleOfPerson(t *testing.T) {
 	const strict = `{"permission": {"bash": {"*": "ask", "make *": "ask", "make install*": "deny", "rm *": "deny"}}}`
 	for _, tt := range []struct {
@@ -155,7 +155,7 @@ func TestRuleOfPerson(t *testing.T) {
 		{"calls like it", "make t*", approval.Always, ""},
 		{"another call", "make x", approval.Always, "would not be allowed"},
 		{"another call for the session", "make x", approval.Session, "would not be allowed"},
-		{"all of some programs", "mak*", approval.Always, "make install"},
+		{"all of some programs, behind the denials", "mak*", approval.Always, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := open(t, strict, nil)
@@ -176,6 +176,7 @@ func TestRuleOfPerson(t *testing.T) {
 			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("%s: %s: %v, want %q", tt.name, rule, err, tt.err)
 			}
+			check(t, b.decide(bash("make install x")), obstat.Deny, "make install")
 		})
 	}
 }
