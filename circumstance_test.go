@@ -37,8 +37,8 @@ func TestCircumstances(t *testing.T) {
 				t.Errorf("compared: %q, known %v", got, known)
 			}
 			at.Set(&c)
-			if got := at.Values(&c); got != nil {
-				t.Errorf("cleared: %q", got)
+			if got := at.Values(&c); got != nil || len(c.Circumstances) != 0 {
+				t.Errorf("cleared: %q, %q", got, c.Circumstances)
 			}
 			if got := at.Values(&before); !slices.Equal(got, []string{sampleOf(&at)}) {
 				t.Errorf("the call it was copied from: %q", got)

@@ -66,3 +66,18 @@ func TestMaxRules(t *testing.T) {
 		}
 	}
 }
+
+// TestShortPrograms: a Program that says little prints little: no list, amendment or setting that it has not.
+func TestShortPrograms(t *testing.T) {
+	for text, p := range map[string]*obstat.Program{
+		`{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[],"default":"ask"}}}`: {Mode: "m",
+			Pipelines: map[obstat.Mode]obstat.Pipeline{"m": {Default: obstat.Ask}}},
+		`{"obstat":1,"mode":"m","floor":"off","pipelines":{"m":{"stages":[],"default":"deny"}},"rules":{"l":[{"tool":"t","verdict":"deny"}]}}`: {Mode: "m", NoFloor: true,
+			Pipelines: map[obstat.Mode]obstat.Pipeline{"m": {}}, Rules: map[string][]obstat.Rule{"l": {{Tool: obstat.Is("t")}}}},
+	} {
+		got, err := json.Marshal(p)
+		if err != nil || string(got) != text {
+			t.Errorf("%s, want %s, %v", got, text, err)
+		}
+	}
+}

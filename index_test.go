@@ -2,6 +2,7 @@ package obstat_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/obstat/obstat"
@@ -49,6 +50,33 @@ func TestWiderRuleFirst(t *testing.T) {
 		c.Branch = "main"
 		if d := mustCompile(t, p.WithFloor(false)).Decide(c, nil); fmt.Sprint(d.Rule) != tt.want {
 			t.Errorf("%v: %s, want %s", tt.rules, d.Rule, tt.want)
+		}
+	}
+}
+
+// TestIndexesTogether: the first rule that matches decides, whichever tools and fields the rules around it are about.
+func TestIndexesTogether(t *testing.T) {
+	on := func(v obstat.Verdict, name, tool, field, text string) obstat.Rule {
+		r := obstat.Rule{Source: name, Tool: obstat.Is(tool), Field: field, Pattern: obstat.Is(text), Verdict: v}
+		if strings.HasSuffix(tool, "*") {
+			r.Tool.Flavour = pattern.Wildcard
+		}
+		return r
+	}
+	// Rules behind the one that decides are about the very tool, and come first where the rules are looked up.
+	rules := []obstat.Rule{on(obstat.Deny, "first", "t*", "c", "x"), on(obstat.Allow, "second", "tool", "a", "y"), on(obstat.Allow, "third", "tool", "a", "x"),
+		on(obstat.Allow, "fourth", "tool", "b", "x"), on(obstat.Ask, "fifth", "to*", "d", "x")}
+	p := sample(rules...)
+	p.Pipelines["default"] = obstat.Pipeline{Default: obstat.Ask, Stages: []obstat.Stage{obstat.Match{Name: "rules", Rules: "rules"}}}
+	pol := mustCompile(t, p.WithFloor(false))
+	for input, want := range map[string]string{
+		`{"a":"x","b":"x","c":"x","d":"x"}`: "first", `{"a":"y","b":"x","c":"x"}`: "first", `{"a":"y","b":"x","c":"z"}`: "second",
+		`{"a":"x","b":"x","d":"x"}`: "third", `{"b":"x","d":"x"}`: "fourth", `{"d":"x"}`: "fifth", `{"c":"x"}`: "first",
+	} {
+		c := &obstat.Call{Tool: "tool", Input: []byte(input)}
+		d := pol.Decide(c, nil)
+		if x, _ := pol.Explain(c, nil); d.Rule == nil || d.Rule.Source != want || x.Rule != d.Rule {
+			t.Errorf("%s: %s, want %s; explained %s", input, d.Rule, want, x.Rule)
 		}
 	}
 }

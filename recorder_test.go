@@ -95,3 +95,22 @@ func TestRecorderOfLittle(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchesAreBounded: more searched directories than a record may have make no record.
+func TestSearchesAreBounded(t *testing.T) {
+	for n, want := range map[int]bool{1000: true, 1001: false} {
+		of := &obstat.Snapshot{}
+		for i := range n {
+			of.Searched = append(of.Searched, fmt.Sprint("/d", i))
+		}
+		rec := &obstat.Recorder{Of: of}
+		for range 2 { // again is no answer more
+			for _, dir := range of.Searched {
+				rec.Secrets(dir)
+			}
+		}
+		if seen := rec.Seen(); (seen != nil) != want || want && len(seen.Searched) != n {
+			t.Errorf("%d searches are recorded: %t", n, seen != nil)
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package obstat_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -27,5 +29,34 @@ func TestTraceOfAll(t *testing.T) {
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s: %s, want %s", cmd, got, want)
 		}
+	}
+}
+
+// passing lets calls pass, with a note.
+type passing struct{ note string }
+
+func (p passing) Check(*obstat.Facts) obstat.Finding { return obstat.Finding{Pass: true, Note: p.note} }
+
+// TestTraceOfChecks: a check that has nothing to say is in the trace with its note, and one whose answer passes with that.
+func TestTraceOfChecks(t *testing.T) {
+	p := sample()
+	p.Pipelines["default"] = obstat.Pipeline{Default: obstat.Ask, Stages: []obstat.Stage{obstat.Check{Name: "passes"},
+		obstat.Check{Name: "asks", Pass: obstat.PlainAsk}, obstat.Check{Name: "asked"}}}
+	made := func(c obstat.Checker) func(json.RawMessage) (obstat.Checker, error) {
+		return func(json.RawMessage) (obstat.Checker, error) { return c, nil }
+	}
+	pol, err := obstat.Compile(p, &obstat.Options{Library: &obstat.Library{Checks: map[string]func(json.RawMessage) (obstat.Checker, error){
+		"passes": made(passing{"all is well"}), "asks": made(asking{}), "asked": made(asking{})}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, trace := pol.Explain(bashCall("ls"), nil)
+	var got []string
+	for _, s := range trace.Questions[0].Steps {
+		got = append(got, fmt.Sprintf("%s: %s, settled %t, silent %t, %s", s.Stage, s.Verdict, s.Settled, s.Silent, s.Note))
+	}
+	want := "passes: deny, settled false, silent true, all is well; asks: ask, settled false, silent false, it looks odd; asked: ask, settled true, silent false, it looks odd"
+	if strings.Join(got, "; ") != want {
+		t.Errorf("%s\nwant %s", strings.Join(got, "; "), want)
 	}
 }

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/approval"
 	"github.com/obstat/obstat/internal/keep/memory"
 )
@@ -86,87 +84,6 @@ func TestRulesOfParts(t *testing.T) {
 		if got := texts(a); got != want {
 			t.Errorf("%+v: %q, want %q", a, got, want)
 		}
-	}
-}
-
-// TestGrantForOtherArguments: a grant with other arguments holds for those, and not for
-// the ones that were asked about.
-func TestGrantForOtherArguments(t *testing.T) {
-	store := new(memory.Store)
-	b := approval.New(store, nil)
-	r := request("r", "s")
-	if err := b.Put(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	other := json.RawMessage(`{"command":"make clean"}`)
-	if _, err := b.Answer(t.Context(), "r", approval.Answer{By: "bob", Allow: true, Scope: approval.Session, Input: other}); err != nil {
-		t.Fatal(err)
-	}
-	grants, err := store.Grants(t.Context(), time.Now())
-	if err != nil || len(grants) != 1 {
-		t.Fatalf("%v %v", grants, err)
-	}
-	want := (&obstat.Call{Tool: r.Call.Tool, Input: other}).DigestText()
-	if grants[0].Digest != want {
-		t.Errorf("%s, want %s", grants[0].Digest, want)
-	}
-}
-
-// TestSessionIsItsOwnersWhereApart: a session's name counts together with its agent and
-// user where agents share the store, and by itself where they do not.
-func TestSessionIsItsOwnersWhereApart(t *testing.T) {
-	for _, apart := range []bool{false, true} {
-		for scope, owned := range map[approval.Scope]bool{approval.Session: apart, approval.User: false} {
-			store := new(memory.Store)
-			b := approval.New(store, &approval.Options{Apart: apart})
-			if err := b.Put(t.Context(), request("r", "s")); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := b.Answer(t.Context(), "r", approval.Answer{By: "bob", Allow: true, Scope: scope}); err != nil {
-				t.Fatal(err)
-			}
-			grants, _ := store.Grants(t.Context(), time.Now())
-			if len(grants) != 1 || (grants[0].Of != "") != owned {
-				t.Errorf("apart %t, for the %s: %+v", apart, scope, grants)
-			}
-		}
-	}
-}
-
-// TestSettledIsTold: a broker that waits for a request of another hears how it ended.
-func TestSettledIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := new(memory.Store)
-		if err := approval.New(store, nil).Put(t.Context(), request("r", "s")); err != nil {
-			t.Fatal(err)
-		}
-		told := make(chan approval.State, 1)
-		waits := approval.New(store, &approval.Options{Settled: func(r *approval.Request) { told <- r.State }})
-		_, end := waits.Follow(t.Context(), "r")
-		synctest.Wait()
-		if _, err := approval.New(store, nil).Answer(t.Context(), "r", approval.Answer{By: "bob", Allow: true}); err != nil {
-			t.Fatal(err)
-		}
-		if r := end(); r == nil || r.State != approval.Approved {
-			t.Errorf("%+v", r)
-		}
-		if got := <-told; got != approval.Approved {
-			t.Error(got)
-		}
-	})
-}
-
-// TestGroupWithAMissingRequest: the others are answered, and the missing one says so.
-func TestGroupWithAMissingRequest(t *testing.T) {
-	b := approval.New(new(memory.Store), nil)
-	r := request("r", "s")
-	r.Group = "g"
-	if err := b.Put(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	out, err := b.AnswerGroup(t.Context(), []string{"none", "r"}, approval.Answer{By: "bob", Allow: true})
-	if err != nil || !errors.Is(out[0].Err, approval.ErrNotFound) || out[1].Err != nil {
-		t.Errorf("%+v %v", out, err)
 	}
 }
 
