@@ -130,12 +130,15 @@ func isForkBomb(text string) bool {
 	if !strings.Contains(text, "&") {
 		return false
 	}
-	for _, at := range endlessLoops().FindAllStringIndex(text, -1) {
+	for _, at := range endless(text) {
 		body, _, _ := strings.Cut(text[at[1]:], "done")
 		body = strings.TrimSpace(body)
 		if strings.HasSuffix(body, "&") && !strings.HasSuffix(body, "&&") && !strings.HasSuffix(body, ">&") {
 			return true // `work & done`
 		}
+	}
+	if !strings.Contains(text, "()") && !strings.Contains(text, "function") {
+		return false
 	}
 	for _, f := range functions().FindAllStringSubmatch(text, -1) {
 		name, body := f[1]+f[2], strings.ReplaceAll(f[3], "&&", ";")
@@ -150,6 +153,14 @@ func isForkBomb(text string) bool {
 		}
 	}
 	return false
+}
+
+// endless returns where the heads of loops without an end stand: `while :; do `.
+func endless(text string) [][]int {
+	if !strings.Contains(text, "do") {
+		return nil
+	}
+	return endlessLoops().FindAllStringIndex(text, -1)
 }
 
 var (

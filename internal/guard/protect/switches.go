@@ -125,10 +125,11 @@ func (k *check) variables() *Finding {
 func (k *check) types(c *effect.Command) *Finding {
 	program := strings.TrimSuffix(fold(c.Program), ".exe")
 	if !slices.ContainsFunc(listed("types"), func(entry string) bool {
-		name, word, some := strings.Cut(entry, ":")
-		if name != program {
+		rest, same := strings.CutPrefix(entry, program)
+		if !same || rest != "" && rest[0] != ':' {
 			return false
 		}
+		word, some := strings.CutPrefix(rest, ":")
 		return !some || slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return cutShort(w.Text, word) })
 	}) {
 		return nil
