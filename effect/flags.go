@@ -393,7 +393,7 @@ func (s *spec) names(text string, out []string) []string {
 	}
 	f, _ := s.find(text)
 	if f == nil && s.style&styleDash == 0 && strings.HasPrefix(text, "--") && len(text) > 2 { // `git reset --h`
-		for f := range s.openFlags(&shell.Word{Text: text}) {
+		for _, f := range s.openFlags(&shell.Word{Text: text}) {
 			out = s.namesOf(f, out)
 		}
 		return out

@@ -466,7 +466,7 @@ func (a *analyzer) strange(dir, root string) bool {
 	for at := path.Clean(dir); len(at) >= len(root); at = path.Dir(at) {
 		own := isThere(fs, at+"/.git")
 		switch {
-		case at == path.Join(root, ".git"):
+		case path.Base(at) == ".git" && path.Dir(at) == root:
 			return false
 		case own:
 			return at != root

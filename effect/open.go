@@ -1,7 +1,6 @@
 package effect
 
 import (
-	"iter"
 	"slices"
 	"strings"
 
@@ -65,7 +64,7 @@ func (c *call) printsNames(w *shell.Word) bool {
 
 // openRisk reports whether a flag that a word may be is risky, and whether one runs something.
 func (s *spec) openRisk(w *shell.Word) (risky, runs bool) {
-	for f := range s.openFlags(w) {
+	for _, f := range s.openFlags(w) {
 		risky, runs = risky || f.risky(), runs || f.runs()
 	}
 	return risky, runs
@@ -74,7 +73,7 @@ func (s *spec) openRisk(w *shell.Word) (risky, runs bool) {
 // openEffects are those of the flags that a word may be, on any file.
 func (c *call) openEffects(sp *spec, w *shell.Word) {
 	var on [System + 1]bool
-	for f := range sp.openFlags(w) {
+	for _, f := range sp.openFlags(w) {
 		if !c.a.afford(1) {
 			return
 		}
@@ -103,32 +102,31 @@ func (c *call) openEffects(sp *spec, w *shell.Word) {
 	}
 }
 
-// openFlags yields the flags that a word may be: of `--out$x` those whose name begins so, of `-$x`, `$x` and a word
+// openFlags returns the flags that a word may be: of `--out$x` those whose name begins so, of `-$x`, `$x` and a word
 // that may be split all of them.
-func (s *spec) openFlags(w *shell.Word) iter.Seq[*flag] {
+func (s *spec) openFlags(w *shell.Word) (out []*flag) {
 	begin, long := strings.CutPrefix(w.Text, "--")
 	if s.style&styleDash != 0 && !long {
 		begin, long = strings.CutPrefix(w.Text, "-")
 	}
 	every := w.Split || !long || begin == ""
-	return func(yield func(*flag) bool) {
-		for sp, own := s, true; sp != nil; sp, own = sp.parent, false {
-			for i := range sp.flags {
-				if f := &sp.flags[i]; every && (own || f.global) && !yield(f) {
-					return
-				}
+	for sp, own := s, true; sp != nil; sp, own = sp.parent, false {
+		for i := range sp.flags {
+			if f := &sp.flags[i]; every && (own || f.global) {
+				out = append(out, f)
 			}
-			for i := range sp.long.list {
-				e := &sp.long.list[i]
-				if every || !strings.HasPrefix(e.name, begin) || e.name == "" {
-					continue
-				}
-				if f := &sp.flags[e.at]; (own || f.global) && !yield(f) {
-					return
-				}
+		}
+		for i := range sp.long.list {
+			e := &sp.long.list[i]
+			if every || !strings.HasPrefix(e.name, begin) || e.name == "" {
+				continue
+			}
+			if f := &sp.flags[e.at]; own || f.global {
+				out = append(out, f)
 			}
 		}
 	}
+	return out
 }
 
 // touches returns the kinds of effects that a flag's value of this role has.

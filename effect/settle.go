@@ -91,8 +91,11 @@ func saysDelete(w shell.Word) bool {
 	if w.Text == "--remove" || w.Text == "--purge" || strings.HasPrefix(w.Text, "--delete") {
 		return w.Known
 	}
+	if !strings.Contains(w.Text, "://") {
+		return false
+	}
 	at := strings.ToLower(w.Text[strings.LastIndexByte(w.Text, '/')+1:])
-	return strings.Contains(w.Text, "://") && (strings.HasPrefix(at, "dodelete") || strings.HasPrefix(at, "_delete"))
+	return strings.HasPrefix(at, "dodelete") || strings.HasPrefix(at, "_delete")
 }
 
 // destroy adds that something on another machine is destroyed.

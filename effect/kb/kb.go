@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // index names the file of each block, one `name file` a line, sorted by name: a process that
@@ -164,10 +165,18 @@ func HasWord(s, word string, sep byte) bool {
 }
 
 // A List is a table of words, of which some are patterns: `!compilers` has `gcc` and `*-gcc`.
+//
+// A process that decides one call looks its words up in the text; one that goes on makes an index of it.
 type List struct {
 	text     string // the words between blanks
 	patterns []string
+	forms    []form // the patterns
+	asked    atomic.Int32
+	index    func() map[string]struct{}
 }
+
+// fewLooks is how often a list is searched before it gets an index.
+const fewLooks = 16
 
 // Table returns a function that reads the table `!name` when it is first asked.
 func Table(name string) func() *List {
@@ -192,10 +201,18 @@ func NewList(words []string) *List {
 	isPattern := func(w string) bool { return strings.Contains(w, "*") }
 	for _, w := range words {
 		if isPattern(w) {
-			l.patterns = append(l.patterns, w)
+			l.patterns, l.forms = append(l.patterns, w), append(l.forms, cut(w))
 		}
 	}
 	l.text = strings.Join(slices.DeleteFunc(words, isPattern), " ")
+	l.index = sync.OnceValue(func() map[string]struct{} {
+		words := map[string]struct{}{}
+		for w := range strings.SplitSeq(l.text, " ") {
+			words[w] = struct{}{}
+		}
+		delete(words, "")
+		return words
+	})
 	return l
 }
 
@@ -204,7 +221,25 @@ func (l *List) Has(word string) bool {
 	if l == nil {
 		return false
 	}
-	return HasWord(l.text, word, ' ') || slices.ContainsFunc(l.patterns, func(p string) bool { return Match(p, word) })
+	return l.hasWord(word) || l.matches(word)
+}
+
+func (l *List) matches(word string) bool {
+	for i := range l.forms {
+		if l.forms[i].matches(word) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *List) hasWord(word string) bool {
+	if l.asked.Load() < fewLooks {
+		l.asked.Add(1)
+		return HasWord(l.text, word, ' ')
+	}
+	_, has := l.index()[word]
+	return has
 }
 
 // Words returns the words of the list, patterns last.
@@ -222,16 +257,32 @@ func (l *List) In(text string) bool {
 
 // Match compares a text with a pattern of one `*` or two, which stand for any characters.
 func Match(pattern, s string) bool {
-	i := strings.IndexByte(pattern, '*')
-	if i < 0 {
-		return pattern == s
+	f := cut(pattern)
+	return f.matches(s)
+}
+
+// A form is a pattern that was cut at its stars: `*-gcc`, `python*`, `*exec*`.
+type form struct {
+	head, tail  string
+	star, after bool // it has a star, and one behind tail
+}
+
+func cut(pattern string) form {
+	head, tail, star := strings.Cut(pattern, "*")
+	tail, _, after := strings.Cut(tail, "*")
+	return form{head, tail, star, after}
+}
+
+func (f *form) matches(s string) bool {
+	switch {
+	case !f.star:
+		return f.head == s
+	case len(s) < len(f.head)+len(f.tail) || !strings.HasPrefix(s, f.head):
+		return false
+	case f.after:
+		return strings.Contains(s[len(f.head):], f.tail)
 	}
-	head, tail := pattern[:i], pattern[i+1:]
-	if strings.IndexByte(tail, '*') >= 0 {
-		tail = tail[:strings.IndexByte(tail, '*')]
-		return strings.HasPrefix(s, head) && strings.Contains(s[len(head):], tail)
-	}
-	return len(s) >= len(head)+len(tail) && strings.HasPrefix(s, head) && strings.HasSuffix(s, tail)
+	return strings.HasSuffix(s, f.tail)
 }
 
 // An Error is a mistake in the knowledge base, at a line of the text that was compiled.
