@@ -23,8 +23,10 @@ printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" # starts no service
 chmod +x "$root/usr/sbin/policy-rc.d"
 mkdir -p "$root/home/u" "$root/.trace"
 export DEBIAN_FRONTEND=noninteractive
-inside() { chroot "$root" "$@"; }
+# Some packages need /proc to be set up. It is mounted for the command alone.
+inside() { unshare --mount sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$root" "$@"; }
 inside apt-get update -qq
+inside dpkg --configure -a >/dev/null 2>&1 || true # what an earlier run was cut off in
 install() { inside apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1; }
 install bash git strace procps
 total=$(grep -vc '^#' "$here/packages.txt")
