@@ -1,6 +1,8 @@
 package gemini_test
 
 import (
+	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/obstat/obstat/dialect"
@@ -17,9 +19,19 @@ var stricter = map[string]string{
 	"gemini/program-0675": "a safe command with a redirect is asked about in every mode",
 }
 
+// dropped are the cases with an allow rule whose expression Gemini CLI takes for too slow: it tells so, drops the rule
+// and goes on with the others, as obstat does; the recorder wrote down that it was told.
+func dropped() map[string]string {
+	out := maps.Clone(stricter)
+	for i := 753; i <= 760; i++ {
+		out[fmt.Sprintf("gemini/program-%04d", i)] = "the rest of the file counts"
+	}
+	return out
+}
+
 // TestProgram: the answers of the real policy engine to generated pairs of policies and calls.
 func TestProgram(t *testing.T) {
-	casestest.Check(t, gemini.Dialect{}, recorded, pairs, stricter)
+	casestest.Check(t, gemini.Dialect{}, recorded, pairs, dropped())
 }
 
 // TestFloor: with the floor on, no answer is looser than the real policy engine's.
@@ -33,7 +45,7 @@ func TestFloor(t *testing.T) {
 		}
 		c.Config.Options[dialect.FloorOption] = "on"
 		l, err := r.Load(c)
-		if err != nil {
+		if err != nil || c.Want.Error {
 			return
 		}
 		d := l.Policy.Decide(&c.Call, &c.World)

@@ -187,8 +187,8 @@ func TestMistakes(t *testing.T) {
 		{head + "decision = \"allow\"\npriority = 1.5\n", "4:12 bad-value"},
 		{head + "decision = \"allow\"\npriority = 1000\n", "4:12 bad-value"},
 		{head + "decision = \"allow\"\npriority = 1\nmodes = [\"auto_edit\"]\n", `5:10 bad-value did you mean "autoEdit"?`},
-		{head + "commandRegex = 'git ('\ndecision = \"allow\"\npriority = 1\n", "3:22 bad-pattern"},
-		{head + "commandRegex = 'a**'\ndecision = \"allow\"\npriority = 1\n", "3:19 bad-pattern"},
+		{head + "commandRegex = 'git ('\ndecision = \"ask_user\"\npriority = 1\n", "3:22 bad-pattern"},
+		{head + "commandRegex = 'a**'\ndecision = \"deny\"\npriority = 1\n", "3:19 bad-pattern"},
 		{head + "argsPattern = '(a+)+'\ndecision = \"deny\"\npriority = 1\n", "3:15 bad-pattern"},
 		{head + "argsPattern = '[b-a]'\ndecision = \"deny\"\npriority = 1\n", "3:19 bad-pattern"},
 		{head + "argsPattern = 'x'\ncommandPrefix = 'x'\ndecision = \"deny\"\npriority = 1\n", "3:15 conflict"},
@@ -209,6 +209,28 @@ func TestMistakes(t *testing.T) {
 		}
 		if !slices.ContainsFunc(got, func(g string) bool { return strings.HasPrefix(g, tt.want) }) {
 			t.Errorf("%q\n got %v (%v)\nwant %s", tt.text, got, err, tt.want)
+		}
+	}
+}
+
+// TestDroppedAllow: a rule that allows by an expression which Gemini CLI drops, or cannot read, is skipped with a
+// warning at its place, and the other rules count; one that asks or denies is an error (TestMistakes).
+func TestDroppedAllow(t *testing.T) {
+	const others = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"git push\"\ndecision = \"deny\"\npriority = 5\n" +
+		"[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"make\"\ndecision = \"allow\"\npriority = 5\n"
+	for expression, want := range map[string]string{`(a+)+`: "13:16", `git (`: "13:22", strings.Repeat("a", 2049): "13:16"} {
+		l := must(t, others+"[[rule]]\ntoolName = \"run_shell_command\"\ncommandRegex = '"+expression+"'\ndecision = \"allow\"\npriority = 9\n")
+		var at []string
+		for _, w := range l.Warnings {
+			at = append(at, fmt.Sprintf("%d:%d", w.Pos.Line, w.Pos.Col))
+		}
+		if !slices.Contains(at, want) {
+			t.Errorf("%.20s: warnings at %v, want %s", expression, at, want)
+		}
+		for command, want := range map[string]obstat.Verdict{"aa": obstat.Ask, "make": obstat.Allow, "git push": obstat.Deny} {
+			if d := l.Policy.Decide(sh(command), nil); d.Verdict != want {
+				t.Errorf("%.20s: %s: %v, want %v: %s", expression, command, d.Verdict, want, d.Reason())
+			}
 		}
 	}
 }

@@ -280,6 +280,7 @@ func isShell(name string) bool {
 // patterns returns the expressions of a rule, nil among them for none.
 func (l *loader) patterns(n *tree.Node) (out []*jsRegexp, ok bool) {
 	args, prefix, re := n.Get("argsPattern"), n.Get("commandPrefix"), n.Get("commandRegex")
+	allows := str(n, "decision") == "allow" // a checker has none
 	tool := n.Get("toolName")
 	switch {
 	case prefix == nil && re == nil:
@@ -305,25 +306,34 @@ func (l *loader) patterns(n *tree.Node) (out []*jsRegexp, ok bool) {
 		}
 		return out, true
 	case re != nil && re.Str != "":
-		return l.compiled(re, `"command":"`)
+		return l.compiled(re, `"command":"`, allows)
 	case args != nil && args.Str != "":
-		return l.compiled(args, "")
+		return l.compiled(args, "", allows)
 	}
 	return []*jsRegexp{nil}, true
 }
 
 // compiled reads the expression in n, behind a fixed beginning.
-func (l *loader) compiled(n *tree.Node, before string) ([]*jsRegexp, bool) {
+func (l *loader) compiled(n *tree.Node, before string, allows bool) ([]*jsRegexp, bool) {
 	re, err := parseRegexp(before + n.Str)
+	// Gemini CLI drops the rule and takes the others. Without an allow rule the calls are asked about; a denial that is
+	// not there is an error.
+	tell := l.Fail
+	if allows {
+		tell = func(n *tree.Node, code obstat.Code, hint, format string, args ...any) *obstat.Error {
+			return l.Warn(n, code, hint, format+"; this rule allows nothing", args...)
+		}
+	}
 	if err != nil {
-		e := l.Fail(n, obstat.CodeBadPattern, "", "the expression cannot be read: %s", err.Msg)
+		e := tell(n, obstat.CodeBadPattern, "", "the expression cannot be read: %s", err.Msg)
 		e.Pos = l.File.Within(n, max(err.At-len(before), 0))
 		return nil, false
 	}
 	switch nested := nestedQuantifier(before + n.Str); {
 	case l.builtIn():
 	case len(n.Str) > 2048 || nested:
-		l.Fail(n, obstat.CodeBadPattern, "", "Gemini CLI takes this expression for too slow (a repeated group that repeats, or more than 2048 characters) and drops the rule; write it without")
+		tell(n, obstat.CodeBadPattern, "write it without", "Gemini CLI takes this expression for too slow (a repeated "+
+			"group that repeats, or more than 2048 characters) and drops the rule")
 		return nil, false
 	}
 	if re.why != "" {
