@@ -15,6 +15,8 @@ type Family struct {
 	// Rule writes a rule in Claude Code's notation, `Shell(rm)` of Cursor's as `Bash(rm *)`, or says why it
 	// cannot be one. nil: the notation is the same.
 	Rule func(text string, v obstat.Verdict) (rules []string, why string)
+	// Above: a denial of `../**` holds for what lies above the project, which Claude Code's patterns never reach.
+	Above bool
 	// More are lists of rules besides those of "permissions".
 	More []List
 	// Entries returns the rules of a file that stand in no list; a nil file asks for those that the system brings along.

@@ -236,6 +236,9 @@ func (l *loader) compiled(s *settings, e *tree.Node, sp spec, source, list strin
 	if r.Source = source; e != nil {
 		r.Pos = l.Pos(e)
 	}
+	if l.fam.Above && v != obstat.Allow && r.Field == fieldCwd && strings.HasPrefix(sp.content+"/", "../") {
+		r.Field = fieldAbove
+	}
 	l.prog.Rules[list] = append(l.prog.Rules[list], *r)
 	l.params.note(sp)
 	l.params.Joined = l.params.Joined || v != obstat.Allow && sp.hasOperator()

@@ -24,6 +24,7 @@ const (
 	fieldRoot      = "root"      // from the project
 	fieldUser      = "user"      // from ~/.claude
 	fieldCwd       = "cwd"       // from the project, for a pattern that may be meant at any depth
+	fieldAbove     = "above"     // from the project to a path that is not in it: `../other/x`
 	fieldDomain    = "domain"    // of a URL
 	fieldAgent     = "agent"     // kind of a subagent
 	fieldSkill     = "skill"     // name and arguments

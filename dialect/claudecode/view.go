@@ -242,6 +242,9 @@ func (v *view) place(f *obstat.Facts, tool, p string) obstat.Question {
 			say(anchors[i].field, rel)
 		}
 	}
+	if rel := above(f, p); rel != "" {
+		say(fieldAbove, rel)
+	}
 	if v.holds(f, p) {
 		say(fieldInside, "yes")
 	}
@@ -249,6 +252,19 @@ func (v *view) place(f *obstat.Facts, tool, p string) obstat.Question {
 		say(fieldProtected, why)
 	}
 	return q
+}
+
+// above returns the way from the project to a path that is not in it, "" where no rule wants it.
+func above(f *obstat.Facts, p string) string {
+	dir := slashed(f.Call.Anchor())
+	if dir == "" || !f.Wants(fieldAbove) || paths.Inside(dir, p) {
+		return ""
+	}
+	up := ""
+	for !paths.Inside(dir, p) {
+		dir, up = path.Dir(dir), up+"../"
+	}
+	return strings.TrimSuffix(up+strings.TrimPrefix(strings.TrimPrefix(p, dir), "/"), "/")
 }
 
 // A scratch keeps lookups while a call is decided, and memory for questions.
@@ -428,7 +444,7 @@ func (v *view) Outline(tool string) []obstat.Question {
 	case slices.Contains(shellTools, name):
 		sets = [][]string{{fieldCommand, fieldExact, fieldSeen}, {fieldCommand, fieldExact, fieldSeen, fieldScoped}}
 	case slices.Contains(readTools, name) || slices.Contains(editTools, name):
-		sets = [][]string{{fieldAbs}, {fieldAbs, fieldCwd, fieldRoot, fieldHome, fieldUser, fieldInside}}
+		sets = [][]string{{fieldAbs}, {fieldAbs, fieldCwd, fieldRoot, fieldHome, fieldUser, fieldInside, fieldAbove}}
 	case name == "WebFetch":
 		sets = [][]string{{}, {fieldDomain}}
 	case name == "Agent":

@@ -56,7 +56,7 @@ func (Dialect) Speaks(f *dialect.File) bool {
 
 // family is how Cursor differs from Claude Code.
 var family = claudecode.Family{
-	Name: "cursor", Format: textedit.JSONC, Rule: rule,
+	Name: "cursor", Format: textedit.JSONC, Rule: rule, Above: true,
 	More: []claudecode.List{
 		{Key: []string{"terminalAllowlist"}, Verdict: obstat.Allow, Form: called("Shell")},
 		{Key: []string{"mcpAllowlist"}, Verdict: obstat.Allow, Form: called("Mcp")},

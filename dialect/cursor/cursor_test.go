@@ -119,17 +119,21 @@ func TestBad(t *testing.T) {
 	}
 }
 
-// TestWorkspace: a glob for everything allows the workspace alone, so that a denial of what lies above it is not lost.
+// TestWorkspace: a glob for everything allows the workspace alone, and a denial of what lies above it holds there.
 func TestWorkspace(t *testing.T) {
 	l := load(t, "/p/.cursor/cli.json", `{"permissions": {"allow": ["Read(**)", "Write(**)"], "deny": ["Read(../**)", "Write(.env)"]}}`)
 	for c, want := range map[call]obstat.Verdict{
 		{"Read", "file_path", "/p/a/b.go"}:     obstat.Allow,
 		{"Write", "file_path", "/p/a/b.go"}:    obstat.Allow,
 		{"Write", "file_path", "/p/.env"}:      obstat.Deny,
-		{"Read", "file_path", "/other/x"}:      obstat.Ask,
-		{"Write", "file_path", "/other/x"}:     obstat.Ask,
-		{"Shell", "command", "cat /other/x"}:   obstat.Ask,
-		{"Shell", "command", "cat ../other/x"}: obstat.Ask,
+		{"Read", "file_path", "/other/x"}:      obstat.Deny,
+		{"Read", "file_path", "../deep/f.txt"}: obstat.Deny,
+		{"Grep", "path", ".."}:                 obstat.Deny,
+		{"Write", "file_path", "/other/x"}:     obstat.Deny,
+		{"Shell", "command", "cat /other/x"}:   obstat.Deny,
+		{"Shell", "command", "cat ../other/x"}: obstat.Deny,
+		{"Shell", "command", "cat < ../x"}:     obstat.Deny,
+		{"Shell", "command", "cat a/b.go"}:     obstat.Allow,
 	} {
 		if d := c.in(l); d.Verdict != want {
 			t.Errorf("%v: %s, want %s: %s", c, d.Verdict, want, d.Reason())
