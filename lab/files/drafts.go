@@ -87,7 +87,7 @@ func draftIn(program, at, home, path string, data []byte) (string, error) {
 		Looser []json.RawMessage
 	}
 	if err != nil || json.Unmarshal(out, &draft) != nil {
-		return "", fmt.Errorf("%w: %s", err, stderr.String())
+		return "", fmt.Errorf("%v: %s%s", err, stderr.String(), told(out))
 	}
 	if len(draft.Looser) > 0 {
 		fmt.Printf("LOOSER by its own word: %s: %d, %s\n", path, len(draft.Looser), short(string(draft.Looser[0])))

@@ -230,9 +230,18 @@ func exported(program, home, to, file string) (*convert.Exported, float64, error
 	data, err := cmd.Output()
 	var out convert.Exported
 	if err != nil || json.Unmarshal(data, &out) != nil {
-		return nil, 0, fmt.Errorf("%v: %s", err, stderr.String())
+		return nil, 0, fmt.Errorf("%v: %s%s", err, stderr.String(), told(data))
 	}
 	return &out, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), nil
+}
+
+// told returns the error that obstat printed as JSON, `{"error": {"msg": "..."}}`.
+func told(data []byte) string {
+	var out struct{ Error json.RawMessage }
+	if json.Unmarshal(data, &out) != nil || out.Error == nil {
+		return short(string(data))
+	}
+	return string(out.Error)
 }
 
 var prefixRule = regexp.MustCompile(`prefix_rule\(pattern=(\[.*?\]), decision="(\w+)"\)`)

@@ -59,6 +59,16 @@ type line struct {
 	reason  string
 	comment string       // above it
 	from    *obstat.Rule // nil: added, for a rule that the dialect has built in
+	also    []*obstat.Rule
+	needed  bool // added, for a call that was freer without it
+}
+
+// rules returns the rules that a line says.
+func (l *line) rules() []*obstat.Rule {
+	if l.from == nil {
+		return nil
+	}
+	return append([]*obstat.Rule{l.from}, l.also...)
 }
 
 func (l *line) sentence() string {
@@ -74,16 +84,15 @@ func ToNative(l *dialect.Loaded, o *Options) (*Result, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	c := &conversion{l: l, loose: o.Loose, limit: cmp.Or(o.Limit, 3_000), out: &Result{V: 1, Unsaid: []Unsaid{}}}
+	c := &conversion{l: l, loose: o.Loose, limit: cmp.Or(o.Limit, 3_000), tried: map[string]bool{},
+		out: &Result{V: 1, Unsaid: []Unsaid{}}}
 	c.say()
 	if err := c.prove(); err != nil {
 		return nil, err
 	}
 	c.builtin()
 	for i := range c.lines {
-		if c.lines[i].from != nil {
-			c.out.Said++
-		}
+		c.out.Said += len(c.lines[i].rules())
 	}
 	d := c.out.Differences
 	d.Regions = slices.DeleteFunc(d.Regions, func(r diff.Region) bool { return c.otherTool(&r) })
@@ -151,7 +160,11 @@ type conversion struct {
 	// beside: the sentences stand beside others, so that an ask about everything has to be said.
 	beside bool
 	made   diff.Made // texts of patterns, over all comparisons
-	out    *Result
+	// tried has the sentences that were taken out for narrower ones.
+	tried map[string]bool
+	freed []*obstat.Call // calls that were freer at some time
+	now   *obstat.Policy // of the lines that were compared last
+	out   *Result
 }
 
 func (c *conversion) unsaid(r *obstat.Rule, why string) {
@@ -167,6 +180,10 @@ func (c *conversion) say() {
 	rules := c.ordered()
 	var before []int // the lines of rules that win over those that follow
 	for _, r := range rules {
+		if r.Verdict == obstat.Deny && r.Whole() && everyTool(r) {
+			c.deny = true
+			break // the rules behind it decide nothing
+		}
 		texts, why := sentences(r)
 		if c.beside && r.Verdict == obstat.Ask && r.Tool.IsZero() && r.Whole() {
 			texts = everything
@@ -177,7 +194,11 @@ func (c *conversion) say() {
 		}
 		for _, t := range texts {
 			ln := line{verdict: r.Verdict, text: t, reason: r.Reason, from: r}
-			if slices.ContainsFunc(c.lines, func(o line) bool { return o.verdict == ln.verdict && o.text == ln.text }) {
+			same := func(o line) bool { return o.verdict == ln.verdict && o.text == ln.text }
+			if at := slices.IndexFunc(c.lines, same); at >= 0 {
+				if o := &c.lines[at]; !slices.Contains(o.rules(), r) {
+					o.also = append(o.also, r)
+				}
 				continue
 			}
 			c.exceptions(&ln, before)
@@ -200,6 +221,11 @@ func (c *conversion) say() {
 	case obstat.Deny:
 		c.deny = true
 	}
+}
+
+// everyTool tells whether a rule is for whatever tool there is.
+func everyTool(r *obstat.Rule) bool {
+	return strings.Trim(r.Tool.Text, "*") == "" && !strings.HasPrefix(r.Pattern.Text, "tool:") // Chorus's names one there
 }
 
 // whole tells whether a line allows all that a verb says.

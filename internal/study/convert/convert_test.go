@@ -157,7 +157,8 @@ prefix_rule(pattern=[["kubectl", "helm"]], decision="prompt", justification="ask
 prefix_rule(pattern=["git", "commit", "-m", "a b"], decision="allow")
 prefix_rule(pattern=["terraform", "destroy"], decision="forbidden")
 network_rule(host="internal.example", protocol="https", decision="deny")
-`, []string{"run cargo test --workspace", "run cargo check --workspace", "  - rule: run kubectl\n    reason: ask ops", "run helm", "run terraform destroy", "connect internal.example"}, 1}, // Codex takes no quotes for plain
+`, []string{"run cargo test --workspace", "run cargo check --workspace", "  - rule: run kubectl\n    reason: ask ops", "run helm", "run terraform destroy", "connect internal.example",
+			`"run \"git commit -m 'a b'\""`}, 0}, // which Codex takes as `a\ b` alone
 		{"gemini", ".gemini/policies/own.toml", `[[rule]]
 toolName = "run_shell_command"
 commandPrefix = ["npm run", "go test"]

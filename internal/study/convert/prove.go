@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,6 +27,44 @@ const (
 // missing ones, until nothing is freer. Each round only tightens, so that only calls which were freer
 // before it have to be decided again; the last word has a search among all.
 func (c *conversion) prove() error {
+	if err := c.proveAll(); err != nil || c.out.Differences.Looser > 0 {
+		return err
+	}
+	return c.prune()
+}
+
+// prune takes out the lines that were added for calls which nothing frees any longer: a question about `ls`, from when
+// `read anything` was still there.
+func (c *conversion) prune() error {
+	all, was := c.lines, c.out.Differences
+	for i := 0; i < len(c.lines); {
+		if !c.lines[i].needed {
+			i++
+			continue
+		}
+		kept := c.lines
+		c.lines = slices.Delete(slices.Clone(kept), i, i+1)
+		if err := c.compare(&diff.Options{Calls: c.freed, Only: true, Readable: true}); err != nil {
+			return err
+		}
+		if c.freer() > 0 {
+			c.lines = kept
+			i++
+		}
+	}
+	if len(c.lines) == len(all) {
+		c.out.Differences = was
+		return nil
+	}
+	if err := c.compare(c.search()); err != nil || c.freer() == 0 {
+		return err
+	}
+	c.lines = all
+	c.out.Differences = was
+	return nil
+}
+
+func (c *conversion) proveAll() error {
 	for range maxSearches {
 		if err := c.compare(c.search()); err != nil || c.out.Differences.Looser == 0 {
 			return err
@@ -58,14 +97,18 @@ func (c *conversion) prove() error {
 // denials; it returns false where there is nothing to do.
 func (c *conversion) tighten() bool {
 	gone := map[int]bool{}
+	c.freed = append(c.freed, c.out.Differences.Freer...)
 	var more []line
 	for i := range c.out.Differences.Regions {
 		r := &c.out.Differences.Regions[i]
 		if !r.Looser || c.otherTool(r) {
 			continue
 		}
-		if at := c.lineOf(r); at < 0 || c.lines[at].verdict == obstat.Ask && !c.deny { // else its calls are denied without it
+		if below := c.belowExceptions(r); len(below) > 0 && !c.loose {
+			more = append(more, below...)
+		} else if at := c.lineOf(r); at < 0 || c.lines[at].verdict == obstat.Ask && !c.deny { // else its calls are denied without it
 			if ln, ok := c.stricter(r); ok && !c.loose {
+				ln.needed = ln.verdict == obstat.Ask
 				more = append(more, ln)
 			}
 		} else if exact, ok := c.exactly(r, at); ok && !c.loose {
@@ -76,12 +119,7 @@ func (c *conversion) tighten() bool {
 				continue
 			}
 			gone[at] = true
-			if narrow, ok := forTool(&c.lines[at]); ok && !c.strict { // else the two would take turns
-				more = append(more, narrow)
-			} else if from := c.lines[at].from; from != nil {
-				c.unsaid(from, fmt.Sprintf("`%s` would allow %s as well, which is %s: %s", c.lines[at].sentence(),
-					explain.TextOf(r.Call), past(r.Was), r.WasBy.Reason))
-			}
+			more = append(more, c.narrower(r, at)...)
 		}
 	}
 	left := c.lines[:0:0]
@@ -103,6 +141,28 @@ func (c *conversion) tighten() bool {
 	return changed
 }
 
+// narrower returns what the rules of a line that allows too much say instead; those without such a sentence are told.
+func (c *conversion) narrower(r *diff.Region, at int) (out []line) {
+	wide := &c.lines[at]
+	c.tried[wide.sentence()] = true
+	for _, from := range wide.rules() {
+		ln := *wide
+		ln.from, ln.also = from, nil
+		narrow, ok := forTool(&ln)
+		same := func(o line) bool { return o.verdict == narrow.verdict && o.sentence() == narrow.sentence() }
+		switch at := slices.IndexFunc(out, same); {
+		case !ok || c.strict || c.tried[narrow.sentence()]: // else the two would take turns
+			c.unsaid(from, fmt.Sprintf("`%s` would allow %s as well, which is %s: %s", wide.sentence(),
+				explain.TextOf(r.Call), past(r.Was), r.WasBy.Reason))
+		case at >= 0:
+			out[at].also = append(out[at].also, from)
+		default:
+			out = append(out, narrow)
+		}
+	}
+	return out
+}
+
 // protected returns the asks that the dialect has built in, where something that is allowed would change the files
 // that they are about: a server's tool, or `rm` and `touch`.
 func (c *conversion) protected(r *diff.Region, at int) (out []line) {
@@ -118,6 +178,44 @@ func (c *conversion) protected(r *diff.Region, at int) (out []line) {
 		}
 	}
 	return out
+}
+
+// belowExceptions returns lines for what lies below the exceptions of a line. Of `*.env.*: deny, *.env.example: allow`
+// the denial is `read *.env.* except *.env.example`, which leaves out a directory of that name with all that is in it;
+// so `read *.env.example/*` is denied beside it.
+func (c *conversion) belowExceptions(r *diff.Region) (out []line) {
+	for i := range c.lines {
+		ln := &c.lines[i]
+		verbs := Parts(ln.text).Verbs
+		if ln.from == nil || ln.from.Pos != r.WasBy.Pos || ln.verdict != r.Was || verbs == "run" {
+			continue
+		}
+		for _, x := range ln.except {
+			below := line{verdict: ln.verdict, text: verbs + " " + belowEach(x), reason: ln.reason}
+			same := func(o line) bool { return o.verdict == below.verdict && o.text == below.text }
+			if !slices.ContainsFunc(c.lines, same) && loads("version: 1\nask:\n  - "+scalar(below.text)+"\n") {
+				out = append(out, below)
+			}
+		}
+	}
+	return out
+}
+
+// belowEach writes for every path of a list what lies in it: `a, "b c"` is `a/*, "b c/*"`. A name at any depth,
+// `*.env`, is `**/*.env/*`.
+func belowEach(list string) string {
+	paths := targets(list)
+	for i, p := range paths {
+		end := ""
+		if quoted := strings.TrimSuffix(p, `"`); quoted != p {
+			p, end = quoted, `"`
+		}
+		if !strings.Contains(p, "/") {
+			p = strings.Replace(`**/`+p, `**/"`, `"**/`, 1)
+		}
+		paths[i] = p + "/*" + end
+	}
+	return strings.Join(paths, ", ")
 }
 
 // forTool says a rule more narrowly, where its effect allows more: without secrets, or by the name of its tool, as
@@ -178,7 +276,14 @@ func (c *conversion) exactly(r *diff.Region, at int) (line, bool) {
 // otherTool tells whether calls of a region are freer only because their tool does the same as the one
 // that a rule names, under another agent's name.
 func (c *conversion) otherTool(r *diff.Region) bool {
-	if !r.Looser || r.WasBy.Stage != "default" {
+	if !r.Looser {
+		return false
+	}
+	byDefault := r.WasBy.Stage == "default"
+	if (byDefault || c.anyTool(r.WasBy.Pos)) && c.foreign(r) || c.foreignDenial(r) {
+		return true
+	}
+	if !byDefault {
 		return false
 	}
 	if c.otherQuotes(r) {
@@ -201,22 +306,130 @@ func (c *conversion) otherTool(r *diff.Region) bool {
 		slices.ContainsFunc(c.lines, func(ln line) bool { return ln.verdict == obstat.Allow && same(ln) })
 }
 
+// foreign tells whether a call is only asked about or denied because its tool is another agent's, which no rule names
+// or a rule for whatever tool there is, opencode's `"*": "ask"`: under a name that the original knows, it decides the
+// very call as freely as the sentences do.
+func (c *conversion) foreign(r *diff.Region) bool {
+	return slices.ContainsFunc(c.twins(r.Call.Tool), func(name string) bool {
+		own := renamed(r.Call, name)
+		return own != nil && c.l.Policy.Decide(own, &obstat.Snapshot{HomeDir: diff.Home}).Verdict >= r.Now
+	})
+}
+
+// foreignDenial tells whether a call that was denied is now asked about only because it is in another agent's language:
+// `:(){ :|:& };:` is denied to Bash and no line of PowerShell.
+func (c *conversion) foreignDenial(r *diff.Region) bool {
+	by := c.ruleAt(r.WasBy.Pos)
+	of, _ := effect.Lookup(r.Call.Tool)
+	if by == nil || r.Now != obstat.Ask || by.Tool.Flavour != pattern.Exact || by.Tool.Text == r.Call.Tool {
+		return false
+	}
+	own, _ := effect.Lookup(by.Tool.Text)
+	call := renamed(r.Call, by.Tool.Text)
+	return verbOf(of.Name) == "run" && own.Shell() && own.Canonical != of.Canonical && call != nil && c.now != nil &&
+		c.now.Decide(call, &obstat.Snapshot{HomeDir: diff.Home}).Verdict == obstat.Deny
+}
+
+// ruleAt returns the rule at a place; nil is none.
+func (c *conversion) ruleAt(at obstat.Pos) *obstat.Rule {
+	for _, rules := range c.l.Program.Rules {
+		for i := range rules {
+			if at.IsValid() && rules[i].Pos == at {
+				return &rules[i]
+			}
+		}
+	}
+	return nil
+}
+
+// twins returns the tools that do the same as another agent's, `bash` for `Bash`, and those that rules of the original
+// name and that do the like to files, `edit` for `Write`.
+func (c *conversion) twins(tool string) (out []string) {
+	of, _ := effect.Lookup(tool)
+	for _, t := range effect.Tools() {
+		if t.Canonical == of.Canonical && t.Name != tool {
+			out = append(out, t.Name)
+		}
+	}
+	verb := verbOf(tool)
+	for _, r := range c.ordered() {
+		if name := r.Tool.Text; r.Tool.Flavour == pattern.Exact && verb != "" && verb == verbOf(name) && name != tool {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// anyTool tells whether the rule at a place is for every tool.
+func (c *conversion) anyTool(at obstat.Pos) bool {
+	r := c.ruleAt(at)
+	return r != nil && everyTool(r)
+}
+
+// renamed returns a call as another tool of the same kind has it, `bash` for `Bash`; nil where its input cannot be
+// read.
+func renamed(call *obstat.Call, tool string) *obstat.Call {
+	was, _ := effect.Lookup(call.Tool)
+	now, _ := effect.Lookup(tool)
+	var input map[string]json.RawMessage
+	if json.Unmarshal(call.Input, &input) != nil {
+		return nil
+	}
+	for _, f := range [][2][]string{{was.Command, now.Command}, {was.Paths, now.Paths}, {was.URL, now.URL},
+		{was.Dir, now.Dir}, {was.Names, now.Names}} {
+		for _, name := range f[0] {
+			if v, ok := input[name]; ok && len(f[1]) > 0 && !slices.Contains(f[1], name) {
+				delete(input, name)
+				input[f[1][0]] = v
+			}
+		}
+	}
+	own := *call
+	own.Tool = tool
+	own.Input, _ = json.Marshal(input) // what was read can be written
+	return &own
+}
+
 // otherQuotes tells whether the call of a region is the very command that a rule allows, in other quotes: a rule for
 // `python3 -c "print(1)"` is about that text, and a sentence about its words.
 func (c *conversion) otherQuotes(r *diff.Region) bool {
-	at := c.lineOf(r)
-	if at < 0 || c.lines[at].from == nil || c.lines[at].from.Pattern.Flavour != pattern.Exact {
-		return false
-	}
-	words := func(input []byte) string {
-		a := analyzed(r.Call.Tool, input)
+	words := func(text string) string {
+		a := analyzed(r.Call.Tool, commandInput(text))
 		if len(a.Commands) == 0 || !a.Commands[0].Known || a.Commands[0].Dir != diff.Dir {
 			return ""
 		}
 		return a.Commands[0].Text
 	}
-	text, own := words(r.Call.Input), commandInput(c.lines[at].from.Pattern.Text)
-	return text != "" && text == words(own) && text == explain.TextOf(r.Call)
+	text := explain.TextOf(r.Call)
+	if verbOf(r.Call.Tool) != "run" || words(text) != text {
+		return false
+	}
+	return slices.ContainsFunc(c.lines, func(ln line) bool {
+		if ln.from == nil || ln.verdict < r.Now || !strings.HasPrefix(ln.text, "run ") {
+			return false
+		}
+		written, _, _ := globs(ln.from.Pattern)
+		for _, w := range written {
+			if !strings.ContainsAny(w, "\"'\\") {
+				continue
+			}
+			begin := strings.TrimSuffix(w, " *")
+			shown := words(begin)
+			rest, ok := strings.CutPrefix(text, shown)
+			if shown != "" && ok && (rest == "" || begin != w && rest[0] == ' ') && c.decides(r.Call, begin+rest) >= r.Now {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// decides returns what the original says of a call with another command.
+func (c *conversion) decides(call *obstat.Call, text string) obstat.Verdict {
+	other := *call
+	other.Input = commandInput(text)
+	return c.l.Policy.Decide(&other, &obstat.Snapshot{HomeDir: diff.Home}).Verdict
 }
 
 // tooLoose tells whether a line allows calls that the original denies, or asks about by a rule of the
@@ -233,6 +446,10 @@ func (c *conversion) tooLoose(r *diff.Region, at int) bool {
 func (c *conversion) stricter(r *diff.Region) (line, bool) {
 	ln := line{verdict: r.Was}
 	t, _ := effect.Lookup(r.Call.Tool)
+	if r.NowBy.Rule == "settings" && r.Was == obstat.Deny { // they are asked about, whatever else is denied
+		ln.text = "write and delete settings"
+		return ln, true
+	}
 	if !t.Shell() {
 		if verb := verbOf(r.Call.Tool); verb != "" { // where no rule is about it
 			ln.text = verbWords(verb, r.Was) + " " + targetOf(verb, "", "*", false)
@@ -312,7 +529,19 @@ func past(v obstat.Verdict) string { return [...]string{"denied", "asked about",
 
 // search returns the options of a comparison that makes calls up.
 func (c *conversion) search() *diff.Options {
-	return &diff.Options{Limit: c.limit, Readable: true, Made: &c.made}
+	return &diff.Options{Limit: c.limit, Readable: true, Made: &c.made, Skip: c.backslash}
+}
+
+// backslash tells whether a command has a backslash that no rule has: opencode takes it for a slash, so that
+// `rm -rf \x` is matched by `rm -rf /*`, while the shell removes x.
+func (c *conversion) backslash(call *obstat.Call) bool {
+	t, _ := effect.Lookup(call.Tool)
+	if !t.Shell() || !strings.Contains(explain.TextOf(call), `\`) {
+		return false
+	}
+	return !slices.ContainsFunc(c.ordered(), func(r *obstat.Rule) bool {
+		return strings.Contains(strings.ReplaceAll(r.Source, `\"`, ""), `\`)
+	})
 }
 
 // compare looks for calls that the two decide otherwise. Sentences that do not load are taken out.
@@ -320,6 +549,7 @@ func (c *conversion) compare(o *diff.Options) error {
 	for {
 		n, err := load(c.text())
 		if err == nil {
+			c.now = n.Policy
 			c.out.Differences = diff.Compare(c.l.Policy, n.Policy, o)
 			return nil
 		}

@@ -320,7 +320,9 @@ func globs(t obstat.Text) (out []string, exact, ok bool) {
 		return []string{"*"}, false, true
 	case pattern.Exact:
 		return []string{t.Text}, true, true
-	case pattern.Wildcard, pattern.Fnmatch, pattern.Minimatch:
+	case pattern.Wildcard: // its brackets are characters
+		return []string{t.Text}, !strings.Contains(t.Text, "*"), !strings.Contains(t.Text, "?")
+	case pattern.Fnmatch, pattern.Minimatch:
 		return []string{t.Text}, !strings.ContainsAny(t.Text, "*?"), !strings.ContainsAny(t.Text, "[]{}!()") &&
 			!strings.Contains(t.Text, "?")
 	case pattern.Bash:

@@ -3,6 +3,7 @@ package diff
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
@@ -109,11 +110,25 @@ func templatesOf(tool string, fields []string) (out []template) {
 	if !known || t.Canonical == "mcp" {
 		add(file, []string{"path"}, "%")
 		for _, f := range fields {
-			add(word, []string{f}, "%")
+			if k := word; f != "path" {
+				if slices.Contains(pathFields(), f) {
+					k = file
+				}
+				add(k, []string{f}, "%")
+			}
 		}
 	}
 	return append(out, template{tool: tool, kind: word})
 }
+
+// pathFields are the fields of tools' inputs that hold paths.
+var pathFields = sync.OnceValue(func() (out []string) {
+	for _, t := range effect.Tools() {
+		out = append(out, t.Paths...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+})
 
 // maxKeys is how many names of a field are tried that no rule looks at: tools of a kind do not all
 // have the same.

@@ -1,0 +1,67 @@
+package convert_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect/native"
+	"github.com/obstat/obstat/internal/study/convert"
+	"github.com/obstat/obstat/internal/study/diff"
+)
+
+// TestAsTheOriginal converts rules that have once become looser, or lost their sentence for a call that the original's
+// agent cannot make.
+func TestAsTheOriginal(t *testing.T) {
+	const opencode, qwen = "opencode.json", ".qwen/settings.json"
+	for _, tt := range []struct {
+		name, file, text string
+		said             []string // sentences of the result
+		tool, input      string   // a call and
+		want             obstat.Verdict
+	}{
+		{"brackets are characters", opencode,
+			`{"permission": {"bash": {":(){ :|:& };: *": "deny", "*": "ask"}}}`,
+			[]string{`"run :(){ :|:& };:"`}, "bash", `{"command": ":(){ :|:& };:"}`, obstat.Deny},
+		{"below an exception", opencode,
+			`{"permission": {"read": {"*": "allow", "*.env.*": "deny", "*.env.example": "allow"}, "bash": "ask"}}`,
+			[]string{"read **/*.env.example/*, /**/*.env.example/*"}, "read", `{"filePath": "a.env.example/x"}`, obstat.Deny},
+		{"the exception itself", opencode,
+			`{"permission": {"read": {"*": "allow", "*.env.*": "deny", "*.env.example": "allow"}, "bash": "ask"}}`,
+			nil, "read", `{"filePath": "a.env.example"}`, obstat.Allow},
+		{"a question about every tool", opencode,
+			`{"permission": {"*": "ask", "read": "allow", "grep": "allow", "skill": "allow", "bash": {"pwd *": "allow"}}}`,
+			[]string{"run pwd", "tool skill", "tool grep", "tool read"}, "bash", `{"command": "pwd p"}`, obstat.Allow},
+		{"a denial of every tool", opencode,
+			`{"permission": {"*": "deny", "bash": {"pwd *": "allow"}}}`,
+			[]string{"otherwise: deny", "run pwd"}, "websearch", `{"query": "x"}`, obstat.Deny},
+		{"a tool that no rule names", opencode, `{"permission": {"edit": "allow", "bash": "allow"}}`,
+			[]string{"write workspace", "run anything"}, "edit", `{"filePath": "x"}`, obstat.Allow},
+		{"another agent's tool by its name", opencode, `{"permission": {"*": "ask", "bash": "allow", "Bash": "deny"}}`,
+			nil, "Bash", `{"command": "pwd"}`, obstat.Deny},
+		{"a word in quotes", qwen, `{"permissions": {"allow": ["Bash(\"users\": *)"]}}`,
+			[]string{"run users:"}, "run_shell_command", `{"command": "\"users\": p"}`, obstat.Allow},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l := load(t, "", tt.file, tt.text, nil)
+			res, err := convert.ToNative(l, &convert.Options{Limit: *limit})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range tt.said {
+				if !strings.Contains(res.Text, s) {
+					t.Errorf("no sentence %s", s)
+				}
+			}
+			call := &obstat.Call{Tool: tt.tool, Input: []byte(tt.input), Dir: diff.Dir, Roots: []string{diff.Dir}}
+			d := load(t, native.Name, native.File, res.Text, nil).Policy.Decide(call, &obstat.Snapshot{HomeDir: diff.Home})
+			if d.Verdict != tt.want || res.Differences.Looser > 0 || len(res.Unsaid) > 0 {
+				t.Errorf("%s; %d looser; unsaid: %v", d.Reason(), res.Differences.Looser, res.Unsaid)
+			}
+			if t.Failed() {
+				t.Log(res.Text)
+			}
+		})
+	}
+}
