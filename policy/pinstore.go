@@ -96,11 +96,16 @@ const maxUnpacked = 64 << 20
 
 // unpack returns the JSON of a packed Program.
 func unpack(packed []byte) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), maxUnpacked+1))
-	if err == nil && len(text) > maxUnpacked {
-		err = errors.New("the accepted Program is too large")
+	return readAtMost(flate.NewReader(bytes.NewReader(packed)), maxUnpacked)
+}
+
+// readAtMost reads all of r; that it has more than n bytes is an error.
+func readAtMost(r io.Reader, n int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, n+1))
+	if err == nil && int64(len(data)) > n {
+		err = fmt.Errorf("more than %d bytes", n)
 	}
-	return text, err
+	return data, err
 }
 
 // pinVersion is the version of the form of pins and of their index.

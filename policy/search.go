@@ -3,8 +3,6 @@ package policy
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -430,11 +428,7 @@ func (s *search) readFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("more than %d bytes", maxFile)
-	}
-	return data, err
+	return readAtMost(r, maxFile)
 }
 
 // absent tells whether an error says that there is no such file.
