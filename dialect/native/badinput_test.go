@@ -106,12 +106,42 @@ func TestBadInput(t *testing.T) {
 		{"a place called anywhere", "version: 1\nplaces: {anywhere: [x]}\n", "2:10: anywhere means something already"},
 		{"a place called outside", "version: 1\nplaces: {outside: [x]}\n", "2:10: outside means something already"},
 		{"a place called exactly", "version: 1\nplaces: {exactly: [x]}\n", "2:10: exactly means something already"},
+		{"a name", "version: 1\nallow:\n  - rule: read src\n    name: My Rule\n", `4:11: "My Rule" cannot name a rule [bad-value]; a rule's name is small letters, digits and -`},
+		{"no branch", "version: 1\nallow:\n  - rule: read src\n    when: {branch: 'not '}\n", "4:20: branch is empty [bad-value]; name it"},
+		{"an empty branch", "version: 1\nallow:\n  - rule: read src\n    when: {branch: ['']}\n", "4:21: branch is empty [bad-value]"},
+		{"no mode with a star", "version: 1\nallow:\n  - rule: read src\n    when: {hint: red-only}\n", `4:18: there is no hint "red-only" [bad-value]; did you mean "read-only"?`},
+		{"an empty rule", "version: 1\nallow:\n  - ''\n", "3:6: the rule is empty [bad-value]; write what it is about: `read workspace`"},
+		{"code of a thing", rules("code main.go"), "3:10: code takes no target [bad-value]; write `code` alone"},
+		{"system of a thing", rules("system x"), "3:12: system takes no target [bad-value]; write `system` alone"},
+		{"exactly a path", rules("read exactly src"), "3:10: exactly is for commands [bad-value]; take it out"},
+		{"blanks alone", rules(`run "  "`), `3:9: "  " names no program`},
+		{"outside of another place", rules("read outside home"), `3:10: "outside home" is no path and no place [bad-value]; only ` + "`outside workspace` is a place"},
+		{"another's home", rules("read ~ann/x"), `3:10: "~ann/x": only ~/ is a home directory`},
+		{"a host and its port", rules("connect example.com:80"), `3:13: "example.com:80" is not a host`},
+		{"keep of a question", "version: 1\nask:\n  - write src, keep 7d\n", "3:16: changes are kept of calls that are allowed [bad-value]; take `keep` out, or move the rule to `allow:`"},
+		{"keep of what is read", rules("read src, keep 7d"), "3:15: to read changes no file that could be kept"},
+		{"keep of a connection", rules("connect a.example, keep 7d"), "3:24: to connect changes no file that could be kept"},
+		{"keep without end", rules("write src, keep 367d"), `3:21: "367d" is no length of time that changes are kept`},
+		{"keep for nothing", rules("write src, keep 0d"), `3:21: "0d" is no length of time`},
+		{"keep for a unit", rules("write src, keep 5y"), `3:21: "5y" is no length of time`},
+		{"keep for no number", rules("write src, keep d"), `3:21: "d" is no length of time`},
+		{"manner of a path", rules("write src where force"), "3:21: force is how a command runs [bad-value]; write `run git push where force`"},
+		{"manner and not", rules("run git push where force and not force"), "3:34: the rule could never apply: no command is force and is not [bad-value]; take one of them out"},
+		{"a manner that is none", rules("run git push where forse"), `3:24: there is no way to run a command that is called "forse" [bad-value]; did you mean "force"?`},
+		{"no part of a field", rules("tool t where input. is 1"), `3:18: "input." is no field of an input`},
+		{"a field twice dotted", rules("tool t where input.a..b is 1"), `3:18: "input.a..b" is no field of an input`},
+		{"over nothing", "version: 1\nallow:\n  - rule: read src\n    over: []\n", "4:11: over names nothing: the rule could never apply"},
+		{"files of no call", "version: 1\nundo: {files: 0}\n", "2:15: the files of one call are a number from 1 to 1000000"},
+		{"more files than any", "version: 1\nundo: {files: 1000001}\n", "2:15: the files of one call are a number"},
+		{"undo of words", "version: 1\nundo: yes please\n", `2:7: undo has limits or is off, not "yes please"`},
+		{"undo for ever", "version: 1\nundo: {keep: ever}\n", `2:14: "ever" is no length of time that changes are kept [bad-value]; write `},
+		{"an undo of no size", "version: 1\nundo: {file: big}\n", "2:14: "},
 		{"a place in a place", "version: 1\nplaces: {a: [x], b: [a]}\n", `2:22: the place "b" cannot hold the place "a"`},
 		{"a place of a number", "version: 1\nplaces: {a: [5]}\n", `2:13: the place "a" is a list of texts`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			es := problems(tt.text)
-			if len(es) == 0 || !strings.HasPrefix(es[0].Error(), "obstat.yaml:"+tt.want) {
+			if len(es) == 0 || es[0].Warning || !strings.HasPrefix(es[0].Error(), "obstat.yaml:"+tt.want) {
 				t.Fatalf("%v\nwant obstat.yaml:%s", es, tt.want)
 			}
 			for _, e := range es {

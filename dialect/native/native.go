@@ -58,16 +58,11 @@ func (Dialect) Info() dialect.Info {
 		Sees: map[string][]string{fieldSeen: {fieldCommand, fieldExact}}}
 }
 
+// managedDirs are the directories of the machine's policy by system, those of other systems left out.
+var managedDirs = map[string]string{"darwin": "/Library/Application Support/obstat", "windows": `C:\ProgramData\obstat`}
+
 // ManagedDir returns the directory of the machine's policy on this system.
-func ManagedDir() string {
-	switch runtime.GOOS {
-	case "darwin":
-		return "/Library/Application Support/obstat"
-	case "windows":
-		return `C:\ProgramData\obstat`
-	}
-	return "/etc/obstat"
-}
+func ManagedDir() string { return or(managedDirs[runtime.GOOS], "/etc/obstat") }
 
 // Places returns the user's policy, the project's and the machine's.
 func (d Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {

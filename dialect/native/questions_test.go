@@ -97,6 +97,11 @@ func TestQuestions(t *testing.T) {
 			if text != rulesFor {
 				tr.Questions = nil
 			}
+			if text == rulesFor {
+				for _, o := range (native.Dialect{}).Targets(c, world) {
+					fmt.Fprintf(&out, "\ttarget %s in %s\n", o.Text, o.List)
+				}
+			}
 			for i := range tr.Questions {
 				fmt.Fprintf(&out, "\t? %s %q\n", tr.Questions[i].Question.Tool, tr.Questions[i].Question.Subjects)
 			}

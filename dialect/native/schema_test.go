@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -146,4 +147,17 @@ func problems2(text string) error {
 		return es
 	}
 	return nil
+}
+
+// TestSchemaText: the whole schema is that of the golden file, each key with its hint.
+func TestSchemaText(t *testing.T) {
+	text, err := native.Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, text, "", " "); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "testdata/schema.golden", out.Bytes())
 }
