@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -54,8 +55,19 @@ func TestTooLargeToKeep(t *testing.T) {
 
 // TestAgentsOwnAndOthers: the user's denials for another agent hold where its files speak for the project.
 func TestAgentsOwnAndOthers(t *testing.T) {
-	w := newWorld(t, map[string]string{"home/.claude/settings.json": claudeAll, "home/.config/opencode/opencode.json": denyRm, "work/p/opencode.json": allowBash})
-	w.check(w.where("claude-code"), "rm x", obstat.Deny)
+	const swarm = "permissions:\n  enabled: true\n  schema: tiered_policy\n  tools:\n    bash: "
+	const config = ".jiuwenswarm/config/config.yaml"
+	w := newWorld(t, map[string]string{"home/.claude/settings.json": claudeAll, "home/" + config: swarm + "deny\n", "work/p/" + config: swarm + "allow\n"})
+	at := w.where("claude-code")
+	call := bash(at, "rm x")
+	call.Tool = "bash"
+	if d := w.find(at).Decide(call, obstat.OS{}); d.Verdict != obstat.Deny {
+		t.Errorf("%s", d.Reason())
+	}
+	w.remove("home/" + config)
+	if d := w.find(at).Decide(call, obstat.OS{}); d.Verdict == obstat.Deny {
+		t.Errorf("%s", d.Reason())
+	}
 }
 
 // TestBrokenIsTold: a file that cannot be loaded is listed as one that is in force, with the reason and whether a person
@@ -255,6 +267,19 @@ func TestHere(t *testing.T) {
 	for command, want := range map[string]obstat.Verdict{"curl x": obstat.Deny, "make": obstat.Allow} {
 		if got := f.Decide(bash(w.where(""), command), obstat.OS{}); got.Verdict != want {
 			t.Errorf("%s: %s", command, got.Reason())
+		}
+	}
+}
+
+// TestUsersPathsBeside: paths of the user's rules start in the project of another agent's policy, too.
+func TestUsersPathsBeside(t *testing.T) {
+	w := newWorld(t, map[string]string{"home/.config/obstat/obstat.yaml": "version: 1\ndeny: [write ./gen]\n", claudeFile: claudeAll, "work/p/sub/x": ""})
+	at := w.where("codex")
+	at.Dir = filepath.Join(w.dir, "sub")
+	for _, dir := range []string{"work", "work/p", "work/p/sub"} {
+		call := &obstat.Call{Tool: "write_file", Input: fmt.Appendf(nil, `{"path":%q}`, filepath.Join(w.top, dir, "gen")), Dir: at.Dir}
+		if got := w.find(at).Decide(call, obstat.OS{}); (got.Verdict == obstat.Deny) != (dir == "work/p") {
+			t.Errorf("%s/gen: %s", dir, got.Reason())
 		}
 	}
 }

@@ -82,8 +82,8 @@ func (t *Tools) Accept(ctx context.Context, tools []PinTool, by string) error {
 	if err != nil {
 		return err
 	}
+	defer s.close()
 	_, at := s.at(t.Place)
-	s.close()
 	pin := &Pin{Place: t.Place}
 	var texts []json.RawMessage
 	for _, tool := range tools {

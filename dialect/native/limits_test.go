@@ -3,6 +3,7 @@ package native
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,18 +51,21 @@ func TestConfineOfLayers(t *testing.T) {
 		{"", "confine: {run: code, ports: [1, 65535]}", "confine: {run: code, ports: [1]}", "code, ports 1"},
 	} {
 		in := &dialect.Input{}
-		for layer, text := range map[string]string{dialect.LayerUser: tt.user, dialect.LayerProject: tt.project, dialect.LayerLocal: tt.local} {
-			if text != "" {
-				in.Files = append(in.Files, dialect.File{Name: layer + "/" + File, Layer: layer, Data: []byte("version: 1\n" + text + "\n")})
+		for _, file := range [][2]string{{dialect.LayerUser, tt.user}, {dialect.LayerProject, tt.project}, {dialect.LayerLocal, tt.local}} {
+			if file[1] != "" {
+				in.Files = append(in.Files, dialect.File{Name: file[0] + "/" + File, Layer: file[0], Data: []byte("version: 1\n" + file[1] + "\n")})
 			}
 		}
-		l, err := dialect.Load(Dialect{}, in)
-		if err != nil {
-			t.Errorf("%+v: %v", tt, err)
-			continue
-		}
-		if c, said := ConfineOf(l.Program); !said || c.String() != tt.want {
-			t.Errorf("%+v: %s", tt, c)
+		for range 2 { // in either order
+			l, err := dialect.Load(Dialect{}, in)
+			if err != nil {
+				t.Errorf("%+v: %v", tt, err)
+				continue
+			}
+			if c, said := ConfineOf(l.Program); !said || c.String() != tt.want {
+				t.Errorf("%+v: %s", tt, c)
+			}
+			slices.Reverse(in.Files)
 		}
 	}
 }
