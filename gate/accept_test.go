@@ -136,10 +136,11 @@ type unsaved struct{ gate.Source }
 
 func (unsaved) Accept(context.Context, *gate.Accepted) error { return errors.New("disk full") }
 
-// TestFailedSave: in every dialect, an answer whose rule cannot be saved allows nothing, says why, and leaves
+// TestFailedSave: in every notation, an answer whose rule cannot be saved allows nothing, says why, and leaves
 // neither a rule nor a grant.
 func TestFailedSave(t *testing.T) {
-	for name, sample := range samples {
+	for _, name := range []string{"native", "claudecode", "codex", "gemini"} { // YAML, JSON, rules, TOML
+		sample := samples[name]
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := &bench{t: t, file: filepath.Join(t.TempDir(), sample.file), store: new(memory.Store)}

@@ -209,6 +209,7 @@ func (g *Gate) keeps(ctx context.Context) (Store, error) {
 			return nil, err
 		}
 		if err := g.take(s); err != nil {
+			g.store, g.broker = nil, nil // the next call tries again, and is told the same
 			return nil, err
 		}
 	}

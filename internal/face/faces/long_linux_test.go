@@ -1,6 +1,7 @@
-package gate_test
+package faces
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -151,8 +152,11 @@ func TestLongCommands(t *testing.T) {
 		world := &asking{}
 		g := longGate(t, dir, dialect, text, world)
 		for name, l := range longCommands { // an agent's tool that AgentScope calls otherwise: analysed once
-			c := bash(longCommand(l[0], l[1], l[2]))
-			c.Dir, c.Agent = dir, "claude-code"
+			input, err := json.Marshal(map[string]string{"command": longCommand(l[0], l[1], l[2])})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &obstat.Call{Tool: "Bash", Input: input, Dir: dir, Agent: "claude-code"}
 			world.n = 0
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
