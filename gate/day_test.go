@@ -109,6 +109,7 @@ func TestDay(t *testing.T) {
 			by = "self-protection"
 		} else {
 			unnamed++
+			t.Logf("%s: %s", ends(c.Text()), a.Reason())
 		}
 		fmt.Fprintf(&out, "%-5s %s\n      %s\n", a.Verdict, by, ends(strings.ReplaceAll(c.Text(), top, "/srv/lab")))
 	}
