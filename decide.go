@@ -414,7 +414,7 @@ func (w *walk) check(st *step, f *Facts) (outcome, bool) {
 	o := outcome{verdict: fd.Verdict, safety: fd.Safety, stage: st.name, rule: fd.Rule}
 	if pass {
 		w.trace.step(st, StepTrace{Note: fd.Note, Rule: fd.Rule, Verdict: o.verdict, Silent: fd.Pass, Safety: fd.Safety})
-		return o, false
+		return outcome{}, false
 	}
 	said := remark{note: fd.Note, part: fd.Part, input: fd.Input}
 	if st.askDenies && fd.Verdict == Ask {

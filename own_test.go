@@ -80,6 +80,7 @@ func TestAsOwn(t *testing.T) {
 		{"an agent of the dialect's", nil, "toyagent", call, ``},
 		{"its own words", nil, "codex", `bash {"command":"ls"}`, ``},
 		{"its own name and another field", nil, "codex", `bash {"cmd":"ls"}`, `bash {"command":"ls"}`},
+		{"its own words and one more", nil, "codex", `Bash {"command":"ls","description":"List"}`, `bash {"command":"ls"}`},
 		{"a directory of the call", nil, "codex", `exec_command {"cmd":"ls","workdir":"sub"}`, `/p/sub bash {"command":"ls"}`},
 		{"a directory from home", nil, "codex", `exec_command {"cmd":"ls","workdir":"~/x"}`, `/home/u/x bash {"command":"ls"}`},
 		{"no directory", nil, "codex", `exec_command {"cmd":"ls","workdir":""}`, `bash {"command":"ls"}`},
