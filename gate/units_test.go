@@ -485,3 +485,49 @@ func TestUsesOfCall(t *testing.T) {
 		}
 	}
 }
+
+// TestInputOfRecord: a decision is written down with the input that takes the place of the call's, by a person's word
+// before a rule's.
+func TestInputOfRecord(t *testing.T) {
+	for name, tt := range map[string]struct{ given, input, want, not string }{
+		"the call's":    {"", "", "", "other"},
+		"a rule's":      {"", `{"command":"other rule"}`, "other rule", "other person"},
+		"a person's":    {`{"command":"other person"}`, `{"command":"other rule"}`, "other person", "other rule"},
+		"a person's, 2": {`{"command":"other person"}`, "", "other person", "other rule"},
+	} {
+		g := &Gate{opts: Options{World: &obstat.Snapshot{}}}
+		p := &passage{g: g, call: &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"ls"}`)}, j: new(judged), world: g.world()}
+		d := &obstat.Decision{Verdict: obstat.Allow, Tool: "Bash"}
+		if tt.given != "" {
+			p.given = []byte(tt.given)
+		}
+		if tt.input != "" {
+			d.Input = json.RawMessage(tt.input)
+		}
+		text, err := p.record(d).Encode()
+		if err != nil || !strings.Contains(string(text), tt.want) || strings.Contains(string(text), tt.not) {
+			t.Errorf("%s: %s, %v", name, text, err)
+		}
+	}
+}
+
+// TestWorkspaceOfCall: the workspace of a call that names none is where it is made, and another's stays.
+func TestWorkspaceOfCall(t *testing.T) {
+	g, err := Open(t.Context(), Options{Policy: Fixed{inForce(t, "/p", "allow: [run ls]").Policies[0].Loaded}, World: &obstat.Snapshot{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		dir   string
+		roots []string
+		want  string
+	}{{"/p", nil, "/p"}, {"/p", []string{"/r", "/q"}, "/r /q"}, {"", nil, ""}} {
+		res, err := g.Authorize(t.Context(), &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"frob x"}`), Dir: tt.dir, Roots: tt.roots, Session: tt.want}, &Terms{Ask: Put})
+		if err != nil || res.Request == nil || strings.Join(res.Request.Call.Roots, " ") != tt.want || tt.want == "" && res.Request.Call.Roots != nil {
+			t.Errorf("%+v: %+v, %v", tt, res.Request, err)
+		}
+		if r := res.Request; r != nil && (r.Group != approval.GroupOf(r) || r.Group == "" || r.About != "frob x" || r.Digest == "" || r.Policy != g.Status(t.Context()).Policy || r.Reason == "" || len(r.Effects) == 0) {
+			t.Errorf("%+v", r)
+		}
+	}
+}

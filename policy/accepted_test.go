@@ -253,6 +253,31 @@ func TestPatternsAgain(t *testing.T) {
 	if !f.Changed() {
 		t.Error("a file that comes is not noticed")
 	}
+	w = newWorld(t, map[string]string{"work/p/.codex/rules/a.rules": ""})
+	w.finder.Watcher = new(policy.Watcher)
+	if err := os.Chtimes(filepath.Join(w.dir, ".codex/rules"), past, past); err != nil {
+		t.Fatal(err)
+	}
+	f = w.find(w.where("codex"))
+	w.write("work/p/.codex/rules/b.rules", `prefix_rule(pattern = ["rm"], decision = "forbidden")`)
+	if !f.Changed() {
+		t.Error("a file that comes into a directory that is listed is not noticed")
+	}
+}
+
+// TestInnerNeedsNobody: a policy inside of the project only tightens, so that no person has to accept it.
+func TestInnerNeedsNobody(t *testing.T) {
+	w := pinned(t, map[string]string{"work/.claude/settings.json": noCurl, claudeFile: `{"permissions":{"allow":["Bash(rm *)"],"deny":["Bash(make x)"]}}`})
+	f := w.find(w.where("claude-code"))
+	if len(f.New) != 1 || f.New[0].Place != filepath.Join(w.top, "work") {
+		t.Errorf("%+v", f.New)
+	}
+	for _, p := range f.Policies {
+		if p.Role == policy.Inner && !p.Accepted {
+			t.Errorf("%s waits", p.Place)
+		}
+	}
+	w.check(w.where("claude-code"), "make x", obstat.Deny)
 }
 
 // TestHere: the policies of a directory, for programs that embed the engine.

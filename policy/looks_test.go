@@ -325,3 +325,48 @@ func TestConfineOfUser(t *testing.T) {
 		}
 	}
 }
+
+// TestStampHolds: what was looked at still looks the same until it changes, comes or goes; a link that leads nowhere is
+// looked at for what it leads to.
+func TestStampHolds(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	putFile(t, at("file"), "a")
+	ok(t, os.Symlink("target", at("link")))
+	ok(t, os.Mkdir(at("sub"), 0o700))
+	past := time.Now().Add(-time.Hour)
+	for name, change := range map[string]func(){
+		"file": func() { ok(t, os.Remove(at("file"))) },
+		"link": func() { putFile(t, at("target"), "") },
+		"none": func() { putFile(t, at("none"), "") },
+		"sub":  func() { putFile(t, at("sub/x"), "") },
+	} {
+		if name != "none" && name != "link" {
+			ok(t, os.Chtimes(at(name), past, past))
+		}
+		st := stampOf(at(name))
+		if !st.holds() {
+			t.Errorf("%s: it has changed before", name)
+		}
+		if change(); st.holds() {
+			t.Errorf("%s: it has not changed", name)
+		}
+	}
+}
+
+// TestWaitsFor: what is waited for is the place of the files that would be looser, or, of a user's, of the first new ones.
+func TestWaitsFor(t *testing.T) {
+	for _, tt := range []struct{ place, fresh, want string }{{"/p", "/q", "/p"}, {"", "/q", "/q"}, {"", "", ""}} {
+		from := answering(t, Own, obstat.Allow, obstat.Allow)
+		from.Place = tt.place
+		f := &InForce{Pins: "on", New: []Unaccepted{{Place: tt.fresh}, {Place: "/last"}}}
+		if tt.fresh == "" {
+			f.New = nil
+		}
+		out := &Ruling{Decision: obstat.Decision{Verdict: obstat.Ask}}
+		f.waiting(out, &Ruling{Decision: obstat.Decision{Verdict: obstat.Allow}, From: from})
+		if out.Waits != tt.want || strings.Contains(out.Note, "obstat trust") != (tt.want != "") {
+			t.Errorf("%+v: %q: %s", tt, out.Waits, out.Note)
+		}
+	}
+}
