@@ -53,7 +53,7 @@ SEED     ?= 1
 PROPERTIES := $(shell grep -rl --include='*_test.go' '^	"pgregory.net/rapid"' *.go [a-z]*/ | grep -v '^lab/\|^packaging/' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 # Modules of their own, so that what they need stays out of the main one's way.
-MODULES  := adkplugin chorusdiscord lab/agents lab/ordinary packaging
+MODULES  := adkplugin chorusdiscord lab/agents lab/lines lab/ordinary packaging
 
 # Packages in other languages: each has test.sh, where FULL=1 runs everything, and pack.sh VERSION DIR.
 SDKS     := $(patsubst %/test.sh,%,$(wildcard sdk/*/test.sh))

@@ -326,8 +326,8 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 	if fl.o.verdict == Deny || !e.Tags.Has(effect.Found|effect.Patch|effect.Contents) && e.Unnamed && e.Path == "" {
 		return // a program's own books, git's working tree
 	}
-	if e.Tags.Has(effect.List) {
-		return // names only
+	if e.Tags.Has(effect.List) || e.IsRunnerFile() {
+		return // names only; a CI system's file, which is none that a rule about some files means
 	}
 	sets := [...]paths.Set{e.Target(), e.RealTarget()}
 	if e.Loose() {

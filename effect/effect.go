@@ -87,6 +87,7 @@ type extent struct {
 	isDir     bool    // Path is a directory, or a pattern that may stand for one
 	lost      bool    // where the links of Path lead is not known
 	moved     bool    // the file goes on under another name: `mv a b`
+	runner    bool    // the file is a CI system's own: `>> $GITHUB_OUTPUT`
 }
 
 // open makes an effect one on every path that a shape may be.

@@ -194,6 +194,12 @@ func (c *call) showVariable(w *shell.Word) {
 	}
 }
 
+// HarmlessVariable reports whether the knowledge base says of a variable that no value of it does harm: CI, RUST_LOG.
+func HarmlessVariable(name string) bool {
+	r := builtin.variable(name)
+	return r != nil && !r.harm
+}
+
 // SecretVariable reports whether a variable is called like a secret: GITHUB_TOKEN, and not GIT_AUTHOR_NAME.
 func SecretVariable(name string) bool {
 	name = strings.ToUpper(name)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat/effect/internal/word"
+	"github.com/obstat/obstat/effect/kb"
 	"github.com/obstat/obstat/shell"
 )
 
@@ -34,6 +35,7 @@ func (a *analyzer) redirect(r *shell.Redirect, cmd int, f *frame) {
 	e := f.effect(kind, w.Text, f.span(r.Span), cmd)
 	e.Detail, e.Tags, e.Certain = "redirect", Redirect, w.Known
 	e.shape, e.bound = a.shapeOf(w, f.dir), w.Bound
+	e.runner = a.isRunnerFile(w, f)
 	switch {
 	case !w.Known:
 		a.gap(DynamicOperand, "where the redirection leads is known only at run time", f.span(w.Span), cmd)
@@ -51,6 +53,20 @@ func (a *analyzer) redirect(r *shell.Redirect, cmd int, f *frame) {
 		in.Op = "<"
 		a.redirect(&in, cmd, f)
 	}
+}
+
+// runnerFiles are variables that a CI system sets to files of its own.
+var runnerFiles = kb.Table("!runner-files")
+
+// isRunnerFile reports whether a redirect leads to a CI system's own file by a variable that no part of the command
+// sets, `>> "$GITHUB_OUTPUT"`. Where the system is not there the name is empty, and the shell writes nothing; any other
+// use of the variable would then say something else: `cat $GITHUB_OUTPUT.env`.
+func (a *analyzer) isRunnerFile(w *shell.Word, f *frame) bool {
+	name, whole := strings.CutPrefix(strings.Trim(w.Raw, `"`), "$")
+	if inner, ok := strings.CutPrefix(name, "{"); ok {
+		name, _ = strings.CutSuffix(inner, "}")
+	}
+	return whole && !w.Known && w.Outside && f.script == a.top && runnerFiles().Has(name)
 }
 
 // descriptor reports whether the target of a duplication is a descriptor: 1, 2-, -.

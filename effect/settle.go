@@ -343,6 +343,9 @@ func (c *call) span() shell.Span {
 	return c.f.span(shell.Span{Start: c.words[0].Span.Start, End: c.words[len(c.words)-1].Span.End})
 }
 
+// takesVariables reports whether an operand's place is for variables of the command that is run.
+func takesVariables(o operand) bool { return o.role == roleEnv }
+
 // operands gives each operand its place: fixed ones from both ends, the rest to the one
 // that takes many.
 func (c *call) operands(ops []int) {
@@ -359,6 +362,10 @@ func (c *call) operands(ops []int) {
 		}
 		w := &c.words[i]
 		at := k
+		if isAssignment(w) && slices.ContainsFunc(c.args, takesVariables) {
+			c.envWord(w) // `env A=1 B=2 C=3 make`, as many as there are
+			continue
+		}
 		if many >= 0 && k >= many {
 			at = many
 			if left := len(ops) - k; left < len(c.args)-many {
@@ -378,10 +385,6 @@ func (c *call) operands(ops []int) {
 		books := c.harmlessSpec() || c.root.style&styleGit != 0 // `git remote add x https://h.example/x`
 		if o.role == roleText && !books && !strings.ContainsAny(w.Text, " =") {
 			c.mayConnect(w) // `convert http://h.example/a.png b.png`
-		}
-		if o.role == roleEnv {
-			c.envWord(w)
-			continue
 		}
 		c.mayRunOperand(o, i)
 		w = c.databaseFile(c.listed(w))

@@ -161,6 +161,9 @@ func (e *Effect) Formatted() bool { return e.formatted }
 // says: of `${x:-y}` the shape has y.
 func (e *Effect) Loose() bool { return e.Path == "" && e.shape != nil && !e.bound }
 
+// IsRunnerFile reports whether the path is that of a CI system's own file, as its variable has it: `>> $GITHUB_OUTPUT`.
+func (e *Effect) IsRunnerFile() bool { return e.runner }
+
 // shapeOf returns the shape of a word as a path from dir, nil if it has none.
 func (a *analyzer) shapeOf(w *shell.Word, dir string) *string {
 	if w.Shape() == "" {

@@ -88,33 +88,33 @@ func canonical(words []shell.Word, source string) (text, prefix string, known bo
 		n += max(len(words[i].Text), len(words[i].Raw)) + 3
 	}
 	b.Grow(n)
-	cut := -1
+	cut := false
 	for i := range words {
 		w := &words[i]
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		if !w.Known && cut < 0 {
-			cut = b.Len() + len(w.Text)
+		switch {
+		case !w.Known && !cut && !strings.ContainsAny(w.Text, "'\"`\\$"):
+			prefix, cut = b.String()+w.Text, true
 			b.WriteString(w.Text)
 			b.WriteString(strings.TrimPrefix(w.Raw, w.Text))
-			continue
-		}
-		if !w.Known {
+		case !w.Known && !cut: // without its quotes, a part of `echo "it's $x"` would not end
+			prefix, cut = b.String(), true
 			b.WriteString(w.Raw)
-			continue
-		}
-		if i == 0 {
+		case !w.Known:
+			b.WriteString(w.Raw)
+		case i == 0:
 			b.WriteString(standardName(w))
-			continue
+		default:
+			b.WriteString(quoted(w))
 		}
-		b.WriteString(quoted(w))
 	}
 	text = b.String()
-	if cut < 0 {
+	if !cut {
 		return text, text, true
 	}
-	return text, text[:min(cut, len(text))], false
+	return text, prefix, false
 }
 
 // standardName writes a program in a standard directory by its name alone: `/bin/rm` is rm.

@@ -51,7 +51,7 @@ func (c *callView) commands(cmd string, part bool) {
 			quiet = false
 		default:
 			quiet = false
-			text := commandText(cmd, sc)
+			text := c.behindVariables(cmd, sc)
 			texts.add(text)
 			if c.learn && len(texts.texts) <= maxLearned {
 				by[text] = alwaysOf(cmd, sc)
@@ -87,6 +87,22 @@ func (c *callView) script(cmd string) *shell.Script {
 
 // maxLearned bounds how many commands of a script are worth remembering.
 const maxLearned = 50
+
+// behindVariables returns the text of a command for the rules. With the floor on, variables that are known to do
+// no harm are no part of it, `make` of `CI=1 make`, unless some rule has a variable in front.
+func (c *callView) behindVariables(cmd string, sc *shell.Command) string {
+	text := commandText(cmd, sc)
+	if !c.Floor || c.Prefixed || len(sc.Assigns) == 0 || len(sc.Words) == 0 || sc.Nest&within != 0 {
+		return text
+	}
+	for i := range sc.Assigns {
+		if as := &sc.Assigns[i]; !effect.HarmlessVariable(as.Name) || as.Span.Start > sc.Words[0].Span.Start {
+			return text
+		}
+	}
+	begin := strings.TrimSpace(between(cmd, sc.Span.Start, sc.Words[0].Span.Start))
+	return strings.TrimSpace(strings.TrimPrefix(text, begin))
+}
 
 // moves are the commands that the program does not ask about.
 var moves = []string{"cd", "chdir", "popd", "pushd"}

@@ -176,6 +176,9 @@ func (l *loader) program() *obstat.Program {
 		pr.Named = named(Merge(user, session))
 		pr.Absolute = absolute(Merge(user, session))
 	}
+	agents := l.agentsOf(user, session)
+	pr.Prefixed = pr.Floor && (prefixed(Merge(user, session)) ||
+		slices.ContainsFunc(agents, func(a agent) bool { return prefixed(a.rules) }))
 	p.Params = kit.Params(pr)
 	p.Rules[listRules] = l.compile(Merge(user, session))
 	p.Pipelines[ModeRules] = l.pipeline(l.guard(p, ""), l.stage(listRules))
@@ -185,7 +188,6 @@ func (l *loader) program() *obstat.Program {
 		obstat.FaceDelete:  {Tool: "write", Field: "filePath"},
 		obstat.FaceConnect: {Tool: "webfetch", Field: "url"},
 	}
-	agents := l.agentsOf(user, session)
 	for i := range agents {
 		a := &agents[i]
 		p.Rules[listAgent+a.name] = l.compile(a.rules)
@@ -194,6 +196,14 @@ func (l *loader) program() *obstat.Program {
 	l.pairs(p, agents)
 	l.chooseMode(p)
 	return p
+}
+
+// prefixed tells whether a rule has a variable in front of a command: `CI=1 npm *`.
+func prefixed(rules Ruleset) bool {
+	return slices.ContainsFunc(rules, func(r Rule) bool {
+		first, _, _ := strings.Cut(r.Pattern, " ")
+		return strings.Contains(first, "=")
+	})
 }
 
 // named returns the permissions of rules that are none of opencode's own.

@@ -27,6 +27,8 @@ type params struct {
 	// program has paths from the worktree alone, where such a rule never matches: with the floor
 	// on, it is about the files it names.
 	Absolute []string `json:"absolute,omitempty"`
+	// Prefixed: a rule has a variable in front of a command, `CI=1 npm *`.
+	Prefixed bool `json:"prefixed,omitempty"`
 }
 
 func readParams(raw json.RawMessage) (params, error) {

@@ -193,10 +193,28 @@ func TestFloor(t *testing.T) {
 		"ls 'unterminated":               obstat.Ask,
 		"cd src":                         obstat.Ask,
 		"x=1":                            obstat.Ask,
+		"CI=1 ls":                        obstat.Allow,
+		"CI=1 RUST_LOG=info npm test":    obstat.Allow,
+		"FOO=1 ls":                       obstat.Ask,
+		"CI=1 LD_PRELOAD=./x ls":         obstat.Ask,
+		"CI=1 rm x":                      obstat.Deny,
+		"CI=$(rm x) ls":                  obstat.Deny,
+		"CI=1 python x":                  obstat.Ask,
 		"> f":                            obstat.Ask,
 		"[[ -v 'a[$(rm x)]' ]]":          obstat.Deny,
 		"git log --output=/etc/cron.d/x": obstat.Ask,
 	} {
+		input, _ := json.Marshal(map[string]string{"command": cmd})
+		if d := l.Policy.Decide(callOf("bash", string(input)), world); d.Verdict != want {
+			t.Errorf("%s: %v, want %v (%s)", cmd, d.Verdict, want, d.Reason())
+		}
+	}
+}
+
+// A rule that has a variable in front of its command is about the text as it was written.
+func TestVariablesInRules(t *testing.T) {
+	l := load(t, nil, "opencode.json", `{"permission": {"bash": {"*": "ask", "ls *": "allow", "CI=1 ls *": "deny"}}}`)
+	for cmd, want := range map[string]obstat.Verdict{"CI=1 ls": obstat.Deny, "TZ=UTC ls": obstat.Ask, "ls": obstat.Allow} {
 		input, _ := json.Marshal(map[string]string{"command": cmd})
 		if d := l.Policy.Decide(callOf("bash", string(input)), world); d.Verdict != want {
 			t.Errorf("%s: %v, want %v (%s)", cmd, d.Verdict, want, d.Reason())
