@@ -269,7 +269,7 @@ func (a *analyzer) simple(c *shell.Command, f *frame) {
 	}
 	for i := range c.Assigns {
 		as := &c.Assigns[i]
-		if splitsLine(as, c, f.script) {
+		if splitsLine(as, c, f.script) || a.aloneInLine(as, c, f) {
 			continue
 		}
 		a.assign(as.Name, &as.Value, f.span(as.Span), min(cmd, len(a.an.Commands)-1))

@@ -231,6 +231,7 @@ func (c *call) newEffect(k Kind, w *shell.Word) Effect {
 	e := c.f.effect(k, w.Text, c.f.span(w.Span), c.cmd)
 	e.Program, e.Certain, e.Tags = c.name, w.Known, c.linked
 	e.shape, e.bound = c.a.shapeOf(w, c.f.dir), w.Bound
+	e.runner = runnerReaders().Has(c.name) && c.a.isRunnerFile(w, &c.f)
 	return e
 }
 

@@ -155,6 +155,17 @@ func splitsLine(as *shell.Assign, c *shell.Command, s *shell.Script) bool {
 	return lineSplitters().Has(c.Words[0].Text)
 }
 
+// aloneInLine reports whether a variable is only suspected by the end of its name, as KEYCHAIN_PATH is by *_PATH, and
+// the line does nothing but set variables: it is not exported, and nothing runs that could look at it.
+func (a *analyzer) aloneInLine(as *shell.Assign, c *shell.Command, f *frame) bool {
+	if f.script != a.top || f.script == nil || len(c.Words) > 0 || f.script.Opaque() {
+		return false
+	}
+	runs := func(c shell.Command) bool { return len(c.Words) > 0 || len(c.Redirects) > 0 }
+	r := a.dict.variable(as.Name)
+	return r != nil && r.harm && strings.HasPrefix(r.pattern, "*") && !slices.ContainsFunc(f.script.Commands, runs)
+}
+
 // ownPlaces reports whether a value is a list of places inside the workspace.
 func (a *analyzer) ownPlaces(v *shell.Word) bool {
 	roots := a.opts.Roots

@@ -12,6 +12,10 @@ func TestRunnerFiles(t *testing.T) {
 		`echo a=b >> $GITHUB_OUTPUT`:                             true,
 		`echo a=b >> "${GITHUB_ENV}"`:                            true,
 		`if true; then date > "$GITHUB_STEP_SUMMARY"; fi`:        true,
+		`echo a | tee -a $GITHUB_OUTPUT`:                         true,
+		`cat "$GITHUB_OUTPUT"`:                                   true,
+		`grep -r a $GITHUB_OUTPUT`:                               false,
+		`cat "$GITHUB_OUTPUT.env"`:                               false,
 		`echo a >> $GITHUB_OUTPUT.env`:                           false,
 		`echo a >> "./$GITHUB_OUTPUT"`:                           false,
 		`echo a >> ${GITHUB_OUTPUT:-.env}`:                       false,
@@ -76,6 +80,38 @@ func TestHarmlessVariable(t *testing.T) {
 	for name, want := range map[string]bool{"CI": true, "RUST_LOG": true, "LD_PRELOAD": false, "PATH": false, "TAGS": false} {
 		if HarmlessVariable(name) != want {
 			t.Errorf("%s: want %v", name, want)
+		}
+	}
+}
+
+// A package that a package manager installs is no command that it runs.
+func TestPackagesAreNoCommands(t *testing.T) {
+	for command, want := range map[string]bool{
+		"apt-get install -y curl git": true, "sudo apt-get -qq -y install curl": true, "npm install rm": true,
+		"brew install curl":   true,
+		"apt-get update rm x": false, "hatch run install rm x": false, "yarn dlx rm": false, "pipx run rm x": false,
+		"npm install --call 'rm x'": false,
+	} {
+		an := AnalyzeCommand(command, nil)
+		quiet := true
+		for i := range an.Commands {
+			quiet = quiet && len(an.Commands[i].Tails) == 0
+		}
+		if quiet != want {
+			t.Errorf("%s: no command among the words %v, want %v", command, quiet, want)
+		}
+	}
+}
+
+// A variable that only its name's end suspects is nobody's where nothing runs.
+func TestLoneAssignment(t *testing.T) {
+	for command, want := range map[string]bool{
+		`KEYCHAIN_PATH="$X/y"`: true, `A=1 SRC=a.js`: true, "KEYCHAIN_PATH=a; make": false, "export KEYCHAIN_PATH=a": false,
+		"LD_PRELOAD=./x.so": false, "PATH=./x": false, "GIT_EXTERNAL_DIFF=./x": false,
+		`KEYCHAIN_PATH=a make`: false,
+	} {
+		if an := AnalyzeCommand(command, nil); (len(an.Gaps) == 0) != want {
+			t.Errorf("%s: gaps %v", command, an.Gaps)
 		}
 	}
 }

@@ -56,10 +56,13 @@ func (a *analyzer) redirect(r *shell.Redirect, cmd int, f *frame) {
 }
 
 // runnerFiles are variables that a CI system sets to files of its own.
-var runnerFiles = kb.Table("!runner-files")
+var (
+	runnerFiles   = kb.Table("!runner-files")
+	runnerReaders = kb.Table("!runner-readers")
+)
 
-// isRunnerFile reports whether a redirect leads to a CI system's own file by a variable that no part of the command
-// sets, `>> "$GITHUB_OUTPUT"`. Where the system is not there the name is empty, and the shell writes nothing; any other
+// isRunnerFile reports whether a word leads to a CI system's own file by a variable that no part of the command sets,
+// `>> "$GITHUB_OUTPUT"`. Where the system is not there the name is empty, and the shell writes nothing; any other
 // use of the variable would then say something else: `cat $GITHUB_OUTPUT.env`.
 func (a *analyzer) isRunnerFile(w *shell.Word, f *frame) bool {
 	name, whole := strings.CutPrefix(strings.Trim(w.Raw, `"`), "$")

@@ -438,9 +438,28 @@ func (c *call) fileURL(w *shell.Word, r role) {
 
 // mayRun notes a word in which a command may stand that the program runs: `perf stat rm x`, `make CC='curl x'`.
 func (c *call) mayRun(at int) {
-	if cmd := &c.a.an.Commands[c.cmd]; c.startsOthers() {
+	if cmd := &c.a.an.Commands[c.cmd]; c.startsOthers() && !c.isPackage(at) {
 		cmd.Tails = append(cmd.Tails, at)
 	}
+}
+
+var installWords = kb.Table("!install-words")
+
+// isPackage reports whether a word is the name of a package that a package manager installs or removes, and no command:
+// `apt-get install -y curl`.
+func (c *call) isPackage(at int) bool {
+	w := &c.words[at]
+	fetches := func(d deed) bool { return d.verb == doesConnect && d.tags.Has(Fetch) }
+	if !w.Known || word.IsFlag(w.Text) || strings.ContainsAny(w.Text, " \t\n='\"$") ||
+		!slices.ContainsFunc(c.spec.does, fetches) {
+		return false
+	}
+	for i := 1; i < at; i++ {
+		if v := &c.words[i]; !word.IsFlag(v.Text) {
+			return v.Known && installWords().Has(v.Text)
+		}
+	}
+	return false
 }
 
 // mayRunOperand notes an operand in which a command may stand. Not for `make all`, which names none.
