@@ -324,6 +324,10 @@ func TestEditedArguments(t *testing.T) {
 		if string(recs[0].Input) != `{"command":"make install"}` || string(c.Given) != `{"command":"make check"}` || c.Said != obstat.Ask {
 			t.Errorf("%s, %+v", recs[0].Input, c)
 		}
+		c = ledger.Circumstances{}
+		if err := json.Unmarshal(recs[1].Detail, &c); err != nil || string(c.Given) != `{"command":"env rm -rf /"}` || recs[1].Verdict != "deny" {
+			t.Errorf("%s with %+v, %v", recs[1].Verdict, c, err)
+		}
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +17,9 @@ import (
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/gate"
 	"github.com/obstat/obstat/internal/keep/memory"
+	"github.com/obstat/obstat/internal/keep/statedir"
 	"github.com/obstat/obstat/ledger"
+	"github.com/obstat/obstat/ledger/logfile"
 	pol "github.com/obstat/obstat/policy"
 )
 
@@ -446,4 +449,140 @@ func (s *failing) Tally(key string, change func([]byte) []byte) error {
 		return errDisk
 	}
 	return s.Sessions.Tally(key, change)
+}
+
+// TestNotTakenUp: a request that waits is taken up by those who put theirs alone.
+func TestNotTakenUp(t *testing.T) {
+	b := open(t, policy, nil)
+	b.terms.TakeUp = true
+	_, first, err := b.Put(t.Context(), bash("make"))
+	if err != nil || first == nil {
+		t.Fatal(err)
+	}
+	if _, again, _ := b.Put(t.Context(), bash("make")); again == nil || again.ID != first.ID {
+		t.Errorf("%+v", again)
+	}
+	res, err := b.Gate.Authorize(t.Context(), bash("make"), &gate.Terms{TakeUp: true, Ask: gate.Leave})
+	if err != nil || res.Request != nil || res.Verdict != obstat.Ask {
+		t.Errorf("%+v, %v", res.Request, err)
+	}
+}
+
+// lossy is a store whose ledger loses a number of records.
+type lossy struct {
+	*memory.Store
+	lose atomic.Int32
+}
+
+func (s *lossy) Append(ctx context.Context, rs ...*ledger.Record) error {
+	if s.lose.Add(-1) >= 0 {
+		return errDisk
+	}
+	return s.Store.Append(ctx, rs...)
+}
+
+// TestAlwaysUnwritten: a rule for always is not written into the file before its answer is in the ledger.
+func TestAlwaysUnwritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &lossy{Store: new(memory.Store)}
+		b := open(t, policy, func(o *gate.Options) { o.Store = s })
+		b.store = s.Store
+		end := make(chan obstat.Decision, 1)
+		go func() { end <- b.decide(bash("npm run build")) }()
+		synctest.Wait()
+		r := b.pending()
+		s.lose.Store(1)
+		if _, err := b.Broker().Answer(t.Context(), r.ID, approval.Answer{By: "bob", Allow: true, Scope: approval.Always, Offer: 1}); err != nil {
+			t.Fatal(err)
+		}
+		check(t, <-end, obstat.Deny, "the answer could not be written to the ledger")
+		if text, err := os.ReadFile(b.file); err != nil || string(text) != policy {
+			t.Errorf("%s, %v", text, err)
+		}
+		if rs := b.records(ledger.Decision); len(rs) != 1 || rs[0].Verdict != "deny" {
+			t.Errorf("%+v", rs)
+		}
+	})
+}
+
+// TestPartOfWhole: where a rule about the whole line denies or asks, the part that it is about is named; not where that is
+// all of it.
+func TestPartOfWhole(t *testing.T) {
+	b := open(t, `{"permission": {"bash": {"*": "allow", "*curl*": "deny", "*make*": "ask"}}}`, nil)
+	b.terms.Ask = gate.Leave
+	for command, want := range map[string]string{"ls && curl x": "curl x", "ls; make all; ls": "make all", "curl x": "", "ls && ls -a": ""} {
+		if d := b.decide(bash(command)); d.Part != want {
+			t.Errorf("%s: part %q: %s", command, d.Part, d.Reason())
+		}
+	}
+}
+
+// TestRuleWaits: a rule for always that is written into a file with other rules which nobody has accepted allows the one
+// call, and the answer says that it waits.
+func TestRuleWaits(t *testing.T) {
+	dir, home, state := t.TempDir(), t.TempDir(), t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	t.Setenv("XDG_CONFIG_HOME", home)
+	place(t, filepath.Join(dir, "opencode.json"), `{"permission": {"bash": "ask", "webfetch": "allow"}}`)
+	g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Dir: dir, Home: home}, Store: new(memory.Store)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan obstat.Decision, 1)
+	c := &obstat.Call{Tool: "bash", Input: []byte(`{"command":"npm test"}`), Session: "s", Dir: dir}
+	go func() {
+		d, err := g.Authorize(t.Context(), c, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- d.Decision
+	}()
+	r := nextRequest(t, g)
+	if _, err := g.Broker().Answer(t.Context(), r.ID, approval.Answer{By: "bob", Allow: true, Scope: approval.Always, Offer: 1}); err != nil {
+		t.Error(err)
+	}
+	check(t, <-done, obstat.Allow, "approved by bob", "counts once a person accepts what else is new there")
+	if d, _ := g.Authorize(t.Context(), c, &gate.Terms{Ask: gate.Leave}); d.Verdict != obstat.Ask {
+		t.Errorf("the rule counts at once: %s", d.Reason())
+	}
+}
+
+// TestChosenInPrompt: a rule that a person chose in the agent's own prompt counts at once; another that was written beside
+// it does not.
+func TestChosenInPrompt(t *testing.T) {
+	for wrote, want := range map[string]obstat.Verdict{`"Bash(npm test *)"`: obstat.Allow, `"Bash(npm test *)", "Bash(curl *)"`: obstat.Ask} {
+		dir, home, state := t.TempDir(), t.TempDir(), t.TempDir()
+		env := func(name string) string { return map[string]string{"XDG_STATE_HOME": state, "HOME": home}[name] }
+		settings := filepath.Join(dir, ".claude", "settings.json")
+		place(t, settings, `{"permissions":{"deny":["WebFetch"]}}`)
+		finder, at := new(pol.Finder), &pol.Where{Agent: "claude-code", Dir: dir, Home: home, Getenv: env}
+		in, err := finder.Find(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := finder.Pin(t.Context(), in, at, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := statedir.Dir(env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := logfile.New(statedir.Ledger(kept))
+		g, err := gate.Open(t.Context(), gate.Options{Policy: &gate.Files{Home: home, Agent: "claude-code", Getenv: env}, Getenv: env, Store: new(memory.Store), Ledger: log, NoStart: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"npm test x"}`), Agent: "claude-code", Dir: dir, Roots: []string{dir}}
+		d, err := g.Authorize(t.Context(), c, &gate.Terms{Ask: gate.Leave, Suggested: []string{"Bash(npm test *)"}})
+		if err != nil || d.Verdict != obstat.Ask {
+			t.Fatal(d.Reason(), err)
+		}
+		place(t, filepath.Join(dir, ".claude", "settings.local.json"), `{"permissions":{"allow":[`+wrote+`]}}`)
+		if d, err = g.Authorize(t.Context(), c, &gate.Terms{Ask: gate.Leave}); err != nil || d.Verdict != want {
+			t.Errorf("%s: %s, %v", wrote, d.Reason(), err)
+		}
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
