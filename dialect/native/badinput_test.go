@@ -62,6 +62,8 @@ func TestBadInput(t *testing.T) {
 		{"a tool with content", rules("tool Bash(ls)"), "3:10: \"Bash(ls)\" is not the name of a tool"},
 		{"a wider exception", rules("read src except workspace"), "3:21: except workspace leaves nothing of src"},
 		{"an exception outside", rules("read src/** except /etc/**"), "3:24: /etc/** is not certainly a part of what the rule is about"},
+		{"an exception in the project", rules("read /etc/** except hosts"), "3:25: hosts is not certainly a part of what the rule is about [bad-value]; a path without / or ~/ before it lies in the project"},
+		{"an exception of another home", rules("read src/** except ~/x"), "3:24: ~/x is not certainly a part of what the rule is about [bad-value]; leave out a part of it"},
 		{"an exception beside", rules("run git except npm"), "3:20: npm is not certainly a part of what the rule is about"},
 		{"the same exception", rules("read src except src"), "3:21: except src leaves nothing of src"},
 		{"everything", rules("connect example.com except anywhere"), "3:32: except anywhere leaves nothing of example.com"},

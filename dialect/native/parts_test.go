@@ -232,3 +232,20 @@ func TestPieces(t *testing.T) {
 		}
 	}
 }
+
+// TestBlanks: words of a sentence are parted by blanks of any kind.
+func TestBlanks(t *testing.T) {
+	for _, text := range []string{"read src", "read\tsrc", "read\nsrc", "read\rsrc", " \t read \r\n src\n"} {
+		s, bad := parseSentence(text)
+		if len(bad) > 0 || len(s.verbs) != 1 || s.verbs[0] != "read" || len(s.targets) != 1 || s.targets[0].text != "src" {
+			t.Errorf("%q: %+v, %v", text, s, bad)
+		}
+	}
+}
+
+// TestInfo: obstat's own file counts for every agent, and what it denies no other file lifts.
+func TestInfo(t *testing.T) {
+	if i := (Dialect{}).Info(); !i.DenyWins || !slices.Equal(i.Agents, []string{"*"}) || i.Default != File || !slices.Contains(i.Files, File) {
+		t.Errorf("%+v", i)
+	}
+}

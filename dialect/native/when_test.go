@@ -207,3 +207,25 @@ func TestSayingPaths(t *testing.T) {
 		}
 	}
 }
+
+// TestCallAfterCall: one policy decides calls of several projects and homes in turns, each by its own places.
+func TestCallAfterCall(t *testing.T) {
+	l := load(t, "version: 1\nallow: [write workspace, read home]\n")
+	for range 3 {
+		for _, dir := range []string{"/p", "/q"} {
+			for target, want := range map[string]obstat.Verdict{"/p/a": obstat.Ask, "/q/a": obstat.Ask} {
+				c := &obstat.Call{Tool: "Write", Input: []byte(`{"file_path":"` + target + `","content":"x"}`), Dir: dir, Roots: []string{dir}}
+				if strings.HasPrefix(target, dir+"/") {
+					want = obstat.Allow
+				}
+				if d := l.Policy.Decide(c, &obstat.Snapshot{HomeDir: "/home" + dir, Dirs: []string{"/", "/p", "/q"}}); d.Verdict != want {
+					t.Errorf("%s from %s: %s", target, dir, d.Reason())
+				}
+				c.Tool, c.Input = "Read", []byte(`{"file_path":"/home/p/notes"}`)
+				if d := l.Policy.Decide(c, &obstat.Snapshot{HomeDir: "/home" + dir, Dirs: []string{"/", "/p", "/q"}}); (d.Verdict == obstat.Allow) != (dir == "/p") {
+					t.Errorf("a home from %s: %s", dir, d.Reason())
+				}
+			}
+		}
+	}
+}
