@@ -56,7 +56,7 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o *outcome) {
 		return
 	}
 	tool, known := effect.Lookup(f.Call.Tool)
-	server := !known || tool.Canonical == "mcp" || tool.Canonical == "code" // of each the input is all that is seen
+	server := isServers(tool, known)
 	if server && len(w.pol.prog.Faces) == 0 || !server && len(tool.Command) == 0 && len(tool.Paths) == 0 {
 		return
 	}
@@ -95,6 +95,11 @@ func (w *walk) floor(st *step, f *Facts, pl *pipeline, o *outcome) {
 		Verdict: fl.o.verdict, Note: fl.o.words().note, Rule: fl.o.rule})
 	w.trace.amend(false)
 	*o = fl.o
+}
+
+// isServers tells whether a tool is one of which the input is all that is seen.
+func isServers(tool effect.Tool, known bool) bool {
+	return !known || tool.Canonical == "mcp" || tool.Canonical == "code"
 }
 
 // commandField returns the field of the call that holds its command: the first that says

@@ -1,6 +1,9 @@
 package obstat
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/floor"
 )
@@ -64,14 +67,20 @@ func (s *space) amended(tool string, st *step, pl *pipeline) Verdict {
 	if _, ok := st.stage.(Floor); !ok {
 		return Deny
 	}
-	if _, known := effect.Lookup(tool); !known {
+	t, known := effect.Lookup(tool)
+	server := isServers(t, known)
+	if server && len(s.pol.prog.Faces) == 0 {
 		return Allow
 	}
 	least := Ask
 	if pl.nobody {
 		least = Deny
 	}
-	for _, face := range s.pol.prog.Faces {
+	faces := slices.Collect(maps.Values(s.pol.prog.Faces))
+	if server { // which may run a text of its input
+		faces = append(faces, Face{"Bash", "command"})
+	}
+	for _, face := range faces {
 		qs := []Question{{face.Tool, []Subject{{face.Field, ""}}}}
 		if v, ok := s.pol.view.(outliner); ok {
 			// Rules may look at more of a file than the floor names it by: `read secrets` at the
