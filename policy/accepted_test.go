@@ -308,3 +308,37 @@ func TestUsersPathsBeside(t *testing.T) {
 		}
 	}
 }
+
+// TestOneDialect: of what was accepted the files of one dialect can be looked at alone, and nothing of them is new.
+func TestOneDialect(t *testing.T) {
+	w := pinned(t, map[string]string{claudeFile: noCurl, "work/p/opencode.json": allowBash})
+	w.trust(w.where("claude-code"))
+	for _, name := range []string{"claudecode", "opencode"} {
+		at := w.where("claude-code")
+		at.Named = &policy.Named{Dialect: name}
+		if got := w.find(at); len(got.New) != 0 {
+			t.Errorf("%s: %+v", name, got.New)
+		}
+	}
+}
+
+// TestFirstTwin: of several places for which the same files were accepted, the first by name is told.
+func TestFirstTwin(t *testing.T) {
+	files := map[string]string{}
+	for _, dir := range []string{"a", "b", "c", "d", "e", "f"} {
+		files["work/"+dir+"/.claude/settings.json"] = noCurl
+	}
+	w := pinned(t, files)
+	for _, dir := range []string{"f", "e", "d", "c", "b"} {
+		at := w.where("claude-code")
+		at.Dir = filepath.Join(w.top, "work", dir)
+		w.trust(at)
+	}
+	for range 3 {
+		at := w.where("claude-code")
+		at.Dir, at.Every = filepath.Join(w.top, "work", "a"), true
+		if got := w.find(at); len(got.New) != 1 || got.New[0].Twin != filepath.Join(w.top, "work", "b") {
+			t.Errorf("%+v", got.New)
+		}
+	}
+}
