@@ -39,6 +39,7 @@ const maxWitnesses = 6_000
 type Made struct {
 	patterns map[obstat.Text]*pattern.Pattern
 	texts    map[pair][]string
+	probed   map[probed]probe // of the policy that others are compared with
 }
 
 // ready returns m with room for texts.
@@ -48,6 +49,7 @@ func (m *Made) ready() *Made {
 	}
 	if m.patterns == nil {
 		m.patterns, m.texts = map[obstat.Text]*pattern.Pattern{}, map[pair][]string{}
+		m.probed = map[probed]probe{}
 	}
 	return m
 }

@@ -487,23 +487,51 @@ const mark = "qzxmarkxzq"
 // it. ok is false where the input is none for the tool.
 func (s *search) probe(t *template) (out []reader, ok bool) {
 	call, world := s.at(t.call(mark)), &obstat.Recorder{Of: s.world}
-	for i, pol := range []*obstat.Policy{s.was, s.now} {
-		d, tr := pol.Explain(call, world)
-		ok = ok || len(d.Faults) == 0
-		if s.readable && i == 0 && (!ok || !shows(tr, mark)) {
-			return nil, false
+	was, there := s.made.probed[probed{s.was, *t}]
+	if !there {
+		was = probeOf(s.was, call, world)
+		s.made.probed[probed{s.was, *t}] = was // a conversion compares one policy with many
+	}
+	if s.readable && (!was.ok || !was.shown) {
+		return nil, false
+	}
+	now := probeOf(s.now, call, world)
+	out = slices.Clone(was.readers)
+	for _, r := range now.readers {
+		if !slices.Contains(out, r) {
+			out = append(out, r)
 		}
-		for _, q := range tr.Questions {
-			if r := (reader{tool: q.Question.Tool}); !slices.Contains(out, r) {
-				out = append(out, r)
-			}
-			for _, sub := range q.Question.Subjects {
-				before, after, has := strings.Cut(sub.Text, mark)
-				if r := (reader{q.Question.Tool, sub.Field, before}); has && after == "" && !slices.Contains(out, r) {
-					out = append(out, r)
-				}
+	}
+	return out, was.ok || now.ok
+}
+
+// A probe is what one policy makes of a call with the mark in it.
+type probe struct {
+	readers   []reader
+	ok, shown bool
+}
+
+// probed names a probe.
+type probed struct {
+	by *obstat.Policy
+	template
+}
+
+func probeOf(pol *obstat.Policy, call *obstat.Call, world obstat.World) (p probe) {
+	d, tr := pol.Explain(call, world)
+	p.ok, p.shown = len(d.Faults) == 0, shows(tr, mark)
+	add := func(r reader) {
+		if !slices.Contains(p.readers, r) {
+			p.readers = append(p.readers, r)
+		}
+	}
+	for _, q := range tr.Questions {
+		add(reader{tool: q.Question.Tool})
+		for _, sub := range q.Question.Subjects {
+			if before, after, has := strings.Cut(sub.Text, mark); has && after == "" {
+				add(reader{q.Question.Tool, sub.Field, before})
 			}
 		}
 	}
-	return out, ok
+	return p
 }
