@@ -156,6 +156,12 @@ func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {
 		t.hint = "take it out, and write a rule for the command that it runs"
 		return append(out, t)
 	}
+	if r.Verdict == obstat.Allow && piece(first, content) {
+		t := never("Bash(%s) does nothing: %s is a word of the shell's, and what a loop or an if runs is allowed one by one",
+			content, first)
+		t.hint = "take it out, and write a rule for each command that is run"
+		return append(out, t)
+	}
 	if r.Verdict == obstat.Allow && strings.Contains(content, "*") && joinsCommands(content) {
 		t := never("Bash(%s) does nothing: the commands of a line are allowed one by one", content)
 		t.hint = "take it out, and write a rule for each command"
@@ -173,6 +179,17 @@ func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {
 			strings.TrimSuffix(first, "*")), "Bash(%s) is for every program whose name starts so", content))
 	}
 	return out
+}
+
+// piece tells whether a rule is for a part of a loop or an if, as agents have written them down line by line: `do make`,
+// `for f in *`. A whole one, `for f in a b; do make $f; done`, may be allowed as it is.
+func piece(first, content string) bool {
+	if listed("shell middles", first) {
+		return true
+	}
+	words := strings.Fields(content)
+	ended := slices.Contains([]string{"done", "fi", "esac"}, words[len(words)-1])
+	return listed("shell openers", first) && (!ended || strings.Contains(content, "*"))
 }
 
 // joinsCommands tells whether an operator stands between commands of a text: `a | b`, but not in quotes, as in

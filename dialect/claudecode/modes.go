@@ -95,7 +95,11 @@ func builtin() map[string][]obstat.Rule {
 func (Dialect) Asks() []string {
 	var out []string
 	for _, p := range append(slices.Clone(list("protected dirs")), list("protected files")...) {
-		out = append(out, "**/"+p)
+		below := "/**/" + p // outside of the project, too
+		if strings.Contains(p, "/") {
+			p = "**/" + p
+		}
+		out = append(out, p, below)
 	}
 	return []string{"write and delete " + strings.Join(out, ", "), "delete outside workspace"}
 }

@@ -60,7 +60,8 @@ type line struct {
 	comment string       // above it
 	from    *obstat.Rule // nil: added, for a rule that the dialect has built in
 	also    []*obstat.Rule
-	needed  bool // added, for a call that was freer without it
+	place   []string // what "protected" stands for in it
+	needed  bool     // added, for a call that was freer without it
 }
 
 // rules returns the rules that a line says.
@@ -207,11 +208,8 @@ func (c *conversion) say() {
 		}
 	}
 	c.otherNames(before)
-	careful, ok := c.l.Dialect.(dialect.Careful)
-	if ok && !c.beside && slices.ContainsFunc(c.lines, whole) {
-		for _, t := range careful.Asks() {
-			c.lines = append(c.lines, line{verdict: obstat.Ask, text: t})
-		}
+	if !c.beside && slices.ContainsFunc(c.lines, whole) {
+		c.lines = append(c.lines, c.careful()...)
 	}
 	switch pl := c.l.Program.Pipelines[c.l.Program.Mode]; pl.Default {
 	case obstat.Allow:
@@ -227,6 +225,28 @@ func (c *conversion) say() {
 func everyTool(r *obstat.Rule) bool {
 	return strings.Trim(r.Tool.Text, "*") == "" && !strings.HasPrefix(r.Pattern.Text, "tool:") // Chorus's names one there
 }
+
+// careful returns the questions that the dialect has built in. A long list of files gets a name.
+func (c *conversion) careful() (out []line) {
+	careful, ok := c.l.Dialect.(dialect.Careful)
+	if !ok {
+		return nil
+	}
+	for _, t := range careful.Asks() {
+		ln := line{verdict: obstat.Ask, text: t}
+		if p := Parts(t); len(p.Targets) > maxNamed {
+			ln.text, ln.place = p.Verbs+" "+placeProtected, p.Targets
+		}
+		out = append(out, ln)
+	}
+	return out
+}
+
+// placeProtected is the name of a list of more than maxNamed files.
+const (
+	placeProtected = "protected"
+	maxNamed       = 8
+)
 
 // whole tells whether a line allows all that a verb says.
 func whole(ln line) bool {
@@ -378,6 +398,12 @@ func yaml(lines []line, deny bool) (text string, at map[int]int) {
 	if deny {
 		b.WriteString("otherwise: deny\n")
 	}
+	for i := range lines {
+		if p := lines[i].place; p != nil {
+			b.WriteString("places:\n  " + placeProtected + ":" + listed(p))
+			break
+		}
+	}
 	at = map[int]int{}
 	for v := obstat.Allow; ; v-- {
 		head := false
@@ -404,6 +430,28 @@ func yaml(lines []line, deny bool) (text string, at map[int]int) {
 			return b.String(), at
 		}
 	}
+}
+
+// listed writes a list over as many lines as it takes.
+func listed(items []string) string {
+	var b strings.Builder
+	col := groupColumns
+	for i, it := range items {
+		if it = scalar(it); col+len(it)+2 > groupColumns {
+			b.WriteString("\n    ")
+			col = 0
+		}
+		if i == 0 {
+			b.WriteString("[")
+		}
+		b.WriteString(it)
+		if col += len(it) + 2; i == len(items)-1 {
+			b.WriteString("]\n")
+		} else {
+			b.WriteString(", ")
+		}
+	}
+	return strings.ReplaceAll(b.String(), " \n", "\n")
 }
 
 // scalar writes a text as YAML: plain where that is safe, else as JSON has it.

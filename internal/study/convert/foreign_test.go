@@ -39,6 +39,12 @@ func TestAsTheOriginal(t *testing.T) {
 			[]string{"write workspace", "run anything"}, "edit", `{"filePath": "x"}`, obstat.Allow},
 		{"another agent's tool by its name", opencode, `{"permission": {"*": "ask", "bash": "allow", "Bash": "deny"}}`,
 			nil, "Bash", `{"command": "pwd"}`, obstat.Deny},
+		{"protected files beside a denial of some", ".cursor/cli.json",
+			`{"permissions": {"allow": ["Write(**)", "Shell(**)"], "deny": ["Write(.env*)"]}}`,
+			[]string{"places:", "write workspace", "run anything", "write and delete protected"}, "Shell", `{"command": "touch .git/x"}`, obstat.Ask},
+		{"what a place had to leave out", ".cursor/cli.json",
+			`{"permissions": {"allow": ["Write(**)", "Shell(**)"], "deny": ["Write(.env*)"]}}`,
+			nil, "Shell", `{"command": "touch .envrc"}`, obstat.Deny},
 		{"a word in quotes", qwen, `{"permissions": {"allow": ["Bash(\"users\": *)"]}}`,
 			[]string{"run users:"}, "run_shell_command", `{"command": "\"users\": p"}`, obstat.Allow},
 	} {

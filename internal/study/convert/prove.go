@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/obstat/obstat"
-	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/study/diff"
@@ -166,15 +165,15 @@ func (c *conversion) narrower(r *diff.Region, at int) (out []line) {
 // protected returns the asks that the dialect has built in, where something that is allowed would change the files
 // that they are about: a server's tool, or `rm` and `touch`.
 func (c *conversion) protected(r *diff.Region, at int) (out []line) {
-	careful, ok := c.l.Dialect.(dialect.Careful)
 	built := r.Was == obstat.Ask && !r.WasBy.Pos.IsValid() && r.WasBy.Rule != ""
 	text := c.lines[at].text
-	if !ok || !built || c.strict || !strings.HasPrefix(text, "tool mcp") && !strings.HasPrefix(text, "run ") {
+	verb, _, _ := strings.Cut(text, " ")
+	if !built || c.strict || !strings.HasPrefix(text, "tool mcp") && verb != "run" && verb != "write" {
 		return nil
 	}
-	for _, t := range careful.Asks() {
-		if !slices.ContainsFunc(c.lines, func(o line) bool { return o.verdict == obstat.Ask && o.text == t }) {
-			out = append(out, line{verdict: obstat.Ask, text: t})
+	for _, ln := range c.careful() {
+		if !slices.ContainsFunc(c.lines, func(o line) bool { return o.verdict == obstat.Ask && o.text == ln.text }) {
+			out = append(out, ln)
 		}
 	}
 	return out
@@ -580,12 +579,31 @@ func (c *conversion) drop(problems obstat.Errors) bool {
 		switch from := c.lines[i].from; {
 		case !gone:
 			left = append(left, c.lines[i])
+		case c.lines[i].place != nil && c.possible(&c.lines[i]):
+			left = append(left, c.lines[i])
 		case from != nil && msg != "":
 			c.unsaid(from, fmt.Sprintf("`%s`: %s", c.lines[i].sentence(), msg))
 		}
 	}
 	c.lines = left
 	return len(why) > 0
+}
+
+// possible takes the files out of a place that a denial is about already, and tells whether it has changed the line and
+// something is left: of the protected files `.envrc` goes where `.env*` is denied.
+func (c *conversion) possible(ln *line) bool {
+	var denials []line
+	for i := range c.lines {
+		if c.lines[i].verdict == obstat.Deny {
+			denials = append(denials, c.lines[i])
+		}
+	}
+	verbs, was := Parts(ln.text).Verbs, len(ln.place)
+	ln.place = slices.DeleteFunc(slices.Clone(ln.place), func(file string) bool {
+		text, _ := yaml(append(denials[:len(denials):len(denials)], line{verdict: ln.verdict, text: verbs + " " + file}), c.deny)
+		return !loads(text)
+	})
+	return len(ln.place) > 0 && len(ln.place) < was
 }
 
 // before tells whether a line of the new file says a rule that counts before that of line i in the original.
