@@ -238,8 +238,7 @@ func (o *lintOptions) takeOut(p *policy.Policy, e *obstat.Error) (bool, error) {
 		fmt.Fprintf(w, "    it stays: it is not as idle as it looks\n")
 		return false, nil
 	}
-	if looser := diff.Loosened(&diff.Draft{Was: []*obstat.Policy{p.Loaded.Policy},
-		Now: without.Policy, Made: &o.made}); len(looser) > 0 && !ended(p.Program, e.Pos) {
+	if looser := o.loosened(p, without.Policy, e.Pos); len(looser) > 0 {
 		r := &looser[0]
 		fmt.Fprintf(w, "    it denies or asks: without it %s goes from %s to %s\n", visible(witness(r.Call)), r.Was, r.Now)
 		if o.Yes && !o.Loose {
@@ -253,6 +252,21 @@ func (o *lintOptions) takeOut(p *policy.Policy, e *obstat.Error) (bool, error) {
 		return false, err
 	}
 	return true, p.Remove(e.Pos)
+}
+
+// loosened returns the regions of calls that a policy decides more freely without the rule at a place: none where the
+// rule only allows, or counts no more.
+func (o *lintOptions) loosened(p *policy.Policy, without *obstat.Policy, at obstat.Pos) []diff.Region {
+	strict := false
+	for _, rules := range p.Program.Rules {
+		for i := range rules {
+			strict = strict || rules[i].Pos == at && rules[i].Verdict != obstat.Allow
+		}
+	}
+	if !strict || ended(p.Program, at) {
+		return nil
+	}
+	return diff.Loosened(&diff.Draft{Was: []*obstat.Policy{p.Loaded.Policy}, Now: without, Made: &o.made})
 }
 
 // ended tells whether all that is written at a place counts no more.
