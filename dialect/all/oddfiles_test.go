@@ -54,6 +54,70 @@ func loadOdd(name, text string) (*dialect.Loaded, error) {
 	return dialect.Load(d, &dialect.Input{Files: files, Home: "/home/u"})
 }
 
+// otherOdd are files in other languages than those of oddFiles. Comment is one line of it, twice the file with a key that
+// is there twice, "" where the language has no keys of which one can be too many.
+var otherOdd = []struct {
+	oddFile
+	comment, twice string
+	mark           bool // the agent's own reader takes a byte order mark
+}{
+	{oddFile{".codex/rules/default.rules", "bash", `prefix_rule(pattern=["make", "%"], decision="allow")
+prefix_rule(pattern=["rm", "%"], decision="forbidden")
+`, true, false, "make %", "rm %"}, "# mine\n", `prefix_rule(pattern=["make"], pattern=["rm"], decision="allow")` + "\n", false}, // Starlark has no such character
+	{oddFile{".gemini/policies/own.toml", "run_shell_command", `[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "make %"
+decision = "allow"
+priority = 5
+
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "rm %"
+decision = "deny"
+priority = 5
+`, true, false, "make %", "rm %"}, "# mine\n", "[[rule]]\ntoolName = \"glob\"\ntoolName = \"x\"\ndecision = \"allow\"\npriority = 5\n", true},
+	{oddFile{"obstat.yaml", "Bash", `version: 1
+allow:
+  - run make %
+deny:
+  - run rm %
+`, true, false, "make %", "rm %"}, "# mine\n", "version: 1\nallow:\n  - run make\nallow:\n  - run rm\n", true},
+}
+
+// TestOddLines: the same for languages that have lines: a byte order mark, line ends of another system, other letters,
+// comments and a file of 5 MB mean the same; a key that is there twice, a rule that is longer than 64 KiB and a file that
+// is cut short in a rule, as one is that is read while it is written, are refused with a place, in few words.
+func TestOddLines(t *testing.T) {
+	for _, o := range otherOdd {
+		plain := strings.ReplaceAll(o.text, "%", "all")
+		for _, tt := range []struct {
+			name, text, word string
+			takes            bool
+		}{
+			{"plain", plain, "all", true},
+			{"byte order mark", "\ufeff" + plain, "all", o.mark},
+			{"CRLF", strings.ReplaceAll(plain, "\n", "\r\n"), "all", true},
+			{"letters", strings.ReplaceAll(o.text, "%", "сборка-日本"), "сборка-日本", true},
+			{"comments", o.comment + plain + o.comment, "all", true},
+			{"5 MB", strings.Repeat(o.comment, 5<<20/len(o.comment)) + plain, "all", true},
+			{"more than 64 KiB", strings.ReplaceAll(o.text, "%", strings.Repeat("ab", 33<<10)), "", false},
+			{"a key twice", o.twice, "", false},
+			{"cut short", strings.TrimRight(plain, "\n")[:strings.LastIndex(plain, "rm")], "", false},
+		} {
+			l, err := loadOdd(o.name, tt.text)
+			var es obstat.Errors
+			switch {
+			case tt.takes && err != nil:
+				t.Errorf("%s, %s: %.300v", o.name, tt.name, err)
+			case tt.takes && !o.means(l, tt.word):
+				t.Errorf("%s, %s: it means something else", o.name, tt.name)
+			case !tt.takes && (!errors.As(err, &es) || es[0].Pos.Line == 0 || len(es[0].Msg) > 400):
+				t.Errorf("%s, %s: loads, or is refused without a place: %.300v", o.name, tt.name, err)
+			}
+		}
+	}
+}
+
 // means tells whether a file that loads allows and denies its two commands.
 func (o *oddFile) means(l *dialect.Loaded, text string) bool {
 	decide := func(command string) obstat.Verdict {

@@ -302,7 +302,12 @@ func (l *loader) patterns(n *tree.Node) (out []*jsRegexp, ok bool) {
 	switch {
 	case prefix != nil && !(prefix.Is(tree.String) && prefix.Str == ""):
 		for _, p := range l.oneOrMore(prefix, "commandPrefix") {
-			out = append(out, prefixRegexp(p.Str))
+			re := prefixRegexp(p.Str)
+			if len(re.python) > maxExpression || len(re.rest) > maxExpression {
+				l.Fail(p, obstat.CodeBadPattern, "", "a beginning of %d bytes is too long", len(p.Str))
+				return nil, false
+			}
+			out = append(out, re)
 		}
 		return out, true
 	case re != nil && re.Str != "":
@@ -312,6 +317,9 @@ func (l *loader) patterns(n *tree.Node) (out []*jsRegexp, ok bool) {
 	}
 	return []*jsRegexp{nil}, true
 }
+
+// maxExpression is how long an expression may be that obstat makes of a text.
+const maxExpression = 60 << 10
 
 // compiled reads the expression in n, behind a fixed beginning.
 func (l *loader) compiled(n *tree.Node, before string, allows bool) ([]*jsRegexp, bool) {

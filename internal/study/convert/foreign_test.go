@@ -45,6 +45,9 @@ func TestAsTheOriginal(t *testing.T) {
 		{"what a place had to leave out", ".cursor/cli.json",
 			`{"permissions": {"allow": ["Write(**)", "Shell(**)"], "deny": ["Write(.env*)"]}}`,
 			nil, "Shell", `{"command": "touch .envrc"}`, obstat.Deny},
+		{"a program with blanks", ".codex/rules/default.rules",
+			`prefix_rule(pattern=["gh repo delete"], decision="forbidden")`,
+			[]string{"run gh repo delete"}, "shell", `{"command": "gh\\ repo\\ delete x"}`, obstat.Deny},
 		{"a word in quotes", qwen, `{"permissions": {"allow": ["Bash(\"users\": *)"]}}`,
 			[]string{"run users:"}, "run_shell_command", `{"command": "\"users\": p"}`, obstat.Allow},
 	} {

@@ -68,6 +68,9 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 // effectSentence says that a verb is done to one of a rule's texts, `write and delete ./src`; "" where it
 // cannot be said.
 func effectSentence(r *obstat.Rule, verb, text string, exact bool) string {
+	if verb == "run" && r.Verdict != obstat.Allow {
+		text = plainProgram(text)
+	}
 	target := targetOf(verb, r.Field, text, exact)
 	if target == "" || target == outsideWorkspace && r.Verdict == obstat.Allow {
 		return "" // `../lib` is less than all that lies outside
@@ -269,6 +272,20 @@ func quoteWords(text string) string {
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+// plainProgram takes the backslashes before blanks out of a command's first word: Codex's ["git push --force"] is one
+// word with blanks, which obstat.yaml shows as it is.
+func plainProgram(text string) string {
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == ' ':
+			return text
+		case strings.HasPrefix(text[i:], `\ `):
+			text = text[:i] + text[i+1:]
+		}
+	}
+	return text
 }
 
 // pathOf writes a path from where the field says that it starts.
