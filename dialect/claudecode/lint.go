@@ -181,8 +181,8 @@ func (s spec) bashTraps(r *obstat.Rule) (out []*trap) {
 	return out
 }
 
-// piece tells whether a rule is for a part of a loop or an if, as agents have written them down line by line: `do make`,
-// `for f in *`. A whole one, `for f in a b; do make $f; done`, may be allowed as it is.
+// piece tells whether a rule is for a part of a loop or an if, as agents have written them down line by line:
+// `do make`, `for f in *`. A whole one, `for f in a b; do make $f; done`, may be allowed as it is.
 func piece(first, content string) bool {
 	if listed("shell middles", first) {
 		return true

@@ -600,7 +600,8 @@ func (c *conversion) possible(ln *line) bool {
 	}
 	verbs, was := Parts(ln.text).Verbs, len(ln.place)
 	ln.place = slices.DeleteFunc(slices.Clone(ln.place), func(file string) bool {
-		text, _ := yaml(append(denials[:len(denials):len(denials)], line{verdict: ln.verdict, text: verbs + " " + file}), c.deny)
+		alone := line{verdict: ln.verdict, text: verbs + " " + file}
+		text, _ := yaml(append(slices.Clone(denials), alone), c.deny)
 		return !loads(text)
 	})
 	return len(ln.place) > 0 && len(ln.place) < was
