@@ -44,6 +44,9 @@ func unsaid(s *observed, an *Analysis) (out []string) {
 		}
 	}
 	for _, host := range s.Net {
+		if host == labResolver && asksAtStart(s.Cmd) {
+			continue
+		}
 		if !vague && !slices.ContainsFunc(an.Effects, func(e Effect) bool { return e.Kind == Connect }) {
 			out = append(out, "connects to "+host)
 		}
@@ -55,6 +58,13 @@ func unsaid(s *observed, an *Analysis) (out []string) {
 	}
 	return out
 }
+
+// labResolver is the name server of the lab's root, which nobody answers at.
+const labResolver = "192.0.2.53"
+
+// asksAtStart reports whether a library of the program asks for this machine's own name whenever it is started, by
+// `curl --version` too.
+func asksAtStart(cmd string) bool { return strings.HasPrefix(cmd, "curl ") }
 
 // givesAway reports whether an effect is said to print a secret, or to read files among which the
 // fixture's secrets are: rules for these are put to it.
@@ -104,14 +114,17 @@ func (a *Analysis) runs(name string) bool {
 // settings of their own. A read-only command may leave something there: `npm ls` writes a log,
 // `rpm -q` makes its database.
 var ownState = []string{".cache/", ".npm/", ".config/go/", ".config/configstore/", ".gnupg/", ".local/state/", ".local/share/", ".gem/", ".composer/", ".dotnet/", ".gradle/",
-	".deno/", ".bun/", ".cargo/", ".rustup/", ".terraform.d/", ".config/gcloud/", ".config/lftp/", ".config/procps/", ".config/rclone/", ".rpmdb/", ".slocdata/"}
+	".deno/", ".bun/", ".cargo/", ".rustup/", ".terraform.d/", ".config/gcloud/", ".config/lftp/", ".config/procps/", ".config/rclone/", ".rpmdb/", ".slocdata/",
+	".byobu/", ".cpanm/", ".distcc/", ".gambit_history/", ".config/htop/", ".keychain/", ".lpass/", ".config/mc/", ".mycli.log/", ".myclirc/", ".config/neofetch/", ".siege/", ".wsl-config/",
+	".config/deluge/", ".b2_account_info/", ".b2_account_info-journal/"}
 
 // ownPlace reports whether a path is a place in the home directory where programs keep caches,
 // logs and histories of their own: read-only commands leave something there, too.
 func ownPlace(p string) bool {
 	rel, ok := strings.CutPrefix(p, labHome+"/")
 	if !ok { // caches of the machine, which the lab cannot write
-		return strings.Contains(p, "/__pycache__") || strings.HasPrefix(p, "/var/cache/") || strings.HasPrefix(p, "/var/lib/selinux/") || p == "/etc/.pwd.lock"
+		return strings.Contains(p, "/__pycache__") || strings.HasPrefix(p, "/var/cache/") || strings.HasPrefix(p, "/var/lib/selinux/") || p == "/etc/.pwd.lock" ||
+			p == "/var/lib/libuuid/clock.txt" || strings.HasPrefix(p, "/var/lib/dnf/") || p == "/home/.odbc.ini"
 	}
 	if rel == "project/.git/index" {
 		return true // git keeps the times of files there, also when it only looks

@@ -70,7 +70,8 @@ func TestAddedWord(t *testing.T) {
 	for range 20_000 {
 		c, w := cmds[rnd.IntN(len(cmds))], flags[rnd.IntN(len(flags))]
 		name, rest, ok := strings.Cut(c, " ")
-		if takes(name, w) { // the next word, or else the command is an error
+		last, _, _ := strings.Cut(strings.TrimSpace(c[strings.LastIndexAny(c, "|;&")+1:]), " ")
+		if takes(name, w) || takes(last, w) { // the next word, or else the command is an error
 			continue
 		}
 		check(t, c+" "+w)

@@ -37,3 +37,4 @@ grep -v '^#' "$here/packages.txt" | xargs -n 15 | while read -r batch; do
 	done=$((done + $(echo "$batch" | wc -w)))
 	echo "packages: $done of $total"
 done
+echo "nameserver 192.0.2.53" >"$root/etc/resolv.conf" # for what is run there later, which nobody answers
