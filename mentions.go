@@ -323,7 +323,9 @@ func (fl *floorWalk) mayTouch(c *effect.Command, e effect.Effect, word string) {
 	e.Path, e.Real = at.Abs, at.Real
 	if e.Glob && e.Kind == effect.Read {
 		entry, _ := paths.SensitiveGlob(at.Abs) // `haml .en?`
-		e.Secret = entry.Secret
+		if e.Secret = entry.Secret; e.Secret && fl.mayBe(c, fl.sample(e, at.Abs, entry.Pattern), face) {
+			return
+		}
 	}
 	if e.Recursive && e.Kind == effect.Read {
 		fl.possibly(&e, face)
@@ -339,6 +341,16 @@ func (fl *floorWalk) mayTouch(c *effect.Command, e effect.Effect, word string) {
 	}
 	e.Path, e.Real = at.Abs+"/"+placeholder, at.Real+"/"+placeholder // it may be a directory
 	fl.mayBe(c, &e, face)
+}
+
+// sample returns the effect on a secret that a pattern may stand for, of `.en[v]` on .env. One that begins with a star,
+// as `*.json`, is rather about other files.
+func (fl *floorWalk) sample(e effect.Effect, pattern, secret string) *effect.Effect {
+	if strings.IndexAny(path.Base(pattern), "*?[") == 0 {
+		return &e
+	}
+	e.Path, e.Real, e.Glob = path.Dir(pattern)+"/"+strings.ReplaceAll(path.Base(secret), "*", "x"), "", false
+	return &e
 }
 
 // mayBe asks if a rule is about the effect e.

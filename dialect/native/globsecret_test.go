@@ -1,0 +1,35 @@
+package native_test
+
+import (
+	"testing"
+
+	"github.com/obstat/obstat"
+	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/all"
+	"github.com/obstat/obstat/dialect/native"
+)
+
+// A pattern given to a program that nobody knows may stand for a secret as well as its name does; one that begins with
+// a star is about other files.
+func TestPatternsForSecrets(t *testing.T) {
+	d, err := all.Find("native")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []dialect.File{{Name: "obstat.yaml", Data: []byte(native.Preset("trusting"))}}
+	l, err := dialect.Load(d, &dialect.Input{Home: "/home/u", Files: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]obstat.Verdict{
+		"nobodyknows .env": obstat.Ask, "nobodyknows .en[v]": obstat.Ask, "nobodyknows .e*": obstat.Ask,
+		"nobodyknows id_*":   obstat.Ask,
+		"nobodyknows *.json": obstat.Allow, "nobodyknows src/*.go": obstat.Allow, "nobodyknows README*": obstat.Allow,
+	} {
+		call := &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"` + command + `"}`), Dir: "/home/u/p",
+			Roots: []string{"/home/u/p"}}
+		if d := l.Policy.Decide(call, &obstat.Snapshot{HomeDir: "/home/u"}); d.Verdict != want {
+			t.Errorf("%s: %v, want %v (%s)", command, d.Verdict, want, d.Reason())
+		}
+	}
+}
