@@ -259,3 +259,17 @@ func kept(t *testing.T, s *Store, id string) *Change {
 	}
 	return c
 }
+
+// TestEndOfID: the end of an ID stands for a change from four characters on; a shorter one is the name of a file.
+func TestEndOfID(t *testing.T) {
+	s, dir := open(t), project(t)
+	save(t, s, "c", dir, "a")
+	shell(t, dir, "rm a")
+	id := end(t, s, "c").ID
+	if c, err := s.Get(id[len(id)-4:]); err != nil || c.ID != id {
+		t.Errorf("the last four of %s: %v, %v", id, c, err)
+	}
+	if c, err := s.Get(id[len(id)-3:]); !errors.Is(err, ErrUnknown) {
+		t.Errorf("the last three of %s: %v, %v", id, c, err)
+	}
+}

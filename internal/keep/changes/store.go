@@ -344,7 +344,10 @@ var (
 	ErrTampered = errors.New("was changed in obstat's state and is not trusted")
 )
 
-// Get returns a change by its ID, or by the end of one that is the only one with it.
+// shortestEnd is how much of an ID's end stands for it. What is shorter may be the name of a file: `obstat undo a`.
+const shortestEnd = 4
+
+// Get returns a change by its ID, or by the end of one, of four characters or more, that is the only one with it.
 func (s *Store) Get(id string) (*Change, error) {
 	if id == "" || strings.ContainsAny(id, "/\\") {
 		return nil, fmt.Errorf("%q: %w", id, ErrUnknown)
@@ -370,6 +373,9 @@ func (s *Store) Get(id string) (*Change, error) {
 }
 
 func (s *Store) byEnd(end string) (*Change, error) {
+	if len(end) < shortestEnd {
+		return nil, fmt.Errorf("%s: %w", end, ErrUnknown)
+	}
 	ids, err := s.ids()
 	if err != nil {
 		return nil, err
