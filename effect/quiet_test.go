@@ -115,3 +115,23 @@ func TestLoneAssignment(t *testing.T) {
 		}
 	}
 }
+
+// git reads no flag behind the first operand of `git config`, so that a value is none, whatever it says.
+func TestSettingsValue(t *testing.T) {
+	for command, want := range map[string]bool{
+		`git config --global user.email "$(git log -1 --format=%ae)"`:  true,
+		`git config --global --add safe.directory "$GITHUB_WORKSPACE"`: true,
+		`git config user.name x --edit`:                                true,
+		`git config "$(cat x)" y`:                                      false,
+		`git config alias.x "$(cat y)"`:                                false,
+		`git config core.pager "$P"`:                                   false,
+		`git config --global $K v`:                                     false,
+		`CMAKE_VERSION="3.24.2" cmake --version`:                       true,
+		`CMAKE_TOOLCHAIN_FILE=x cmake --version`:                       false,
+	} {
+		an := AnalyzeCommand(command, nil)
+		if got := len(an.Gaps) == 0; got != want {
+			t.Errorf("%s: seen as a whole %v, want %v\n%+v", command, got, want, an.Gaps)
+		}
+	}
+}
