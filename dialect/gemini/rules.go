@@ -318,8 +318,8 @@ func (l *loader) patterns(n *tree.Node) (out []*jsRegexp, ok bool) {
 	return []*jsRegexp{nil}, true
 }
 
-// maxExpression is how long an expression may be that obstat makes of a text.
-const maxExpression = 60 << 10
+// maxExpression is how long an expression may be that obstat makes of a text: a pattern has 64 KiB, "(?a)" with it.
+const maxExpression = 64<<10 - len("(?a)")
 
 // compiled reads the expression in n, behind a fixed beginning.
 func (l *loader) compiled(n *tree.Node, before string, allows bool) ([]*jsRegexp, bool) {
