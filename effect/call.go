@@ -49,6 +49,8 @@ type outcome struct {
 	idle   bool  // standard input is not read
 	unsure bool  // a flag is not known
 	read   *deed // of a flag that makes it a plain read
+	says   bool  // a word says that a command follows, where looked
+	looked bool
 }
 
 // handling is how the files of a call are treated.

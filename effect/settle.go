@@ -516,12 +516,16 @@ var commandSayers = kb.Table("!says-command")
 // saysCommand reports whether a word says that a command follows: `heroku run rm x`, `gcloud compute ssh h -- rm x`,
 // `aws ecs execute-command --command 'rm x'`. Elsewhere `rm` is a service's own verb.
 func (c *call) saysCommand() bool {
-	if len(c.words) > 64 { // it is asked of each word
+	if len(c.words) > 64 {
 		return true
 	}
-	return slices.ContainsFunc(c.words[1:], func(w shell.Word) bool {
-		return len(w.Text) <= 40 && strings.IndexByte(w.Text, ' ') < 0 && commandSayers().Has(w.Text)
-	})
+	if !c.looked { // it is asked for each operand
+		c.looked = true
+		c.says = slices.ContainsFunc(c.words[1:], func(w shell.Word) bool {
+			return len(w.Text) <= 40 && strings.IndexByte(w.Text, ' ') < 0 && commandSayers().Has(w.Text)
+		})
+	}
+	return c.says
 }
 
 // splitOperand objects to a word that may be several when one of those could be delicate.
