@@ -330,6 +330,9 @@ func (fl *floorWalk) mayTouch(c *effect.Command, e effect.Effect, word string) {
 	if e.Recursive && e.Kind == effect.Read {
 		fl.possibly(&e, face)
 	}
+	if e.Glob && e.Kind == effect.Read && fl.mayStandFor(c, e, face) {
+		return
+	}
 	switch {
 	case fl.mayBe(c, &e, face):
 		return
@@ -351,6 +354,31 @@ func (fl *floorWalk) sample(e effect.Effect, pattern, secret string) *effect.Eff
 	}
 	e.Path, e.Real, e.Glob = path.Dir(pattern)+"/"+strings.ReplaceAll(path.Base(secret), "*", "x"), "", false
 	return &e
+}
+
+// mayStandFor asks if a rule is about a secret that lies where a pattern looks: `hexyl certs/*` with a `server.pem`.
+func (fl *floorWalk) mayStandFor(c *effect.Command, e effect.Effect, face Face) bool {
+	fs, ok := fl.f.World.(paths.Searcher)
+	at := strings.IndexAny(e.Path, "*?[")
+	if !ok || at <= 0 {
+		return false
+	}
+	set, dir := e.Target(), path.Clean(e.Path[:strings.LastIndexByte(e.Path[:at], '/')+1])
+	if dir == "/" || dir == "." {
+		return false
+	}
+	files, _ := fs.Secrets(dir)
+	for _, file := range files {
+		if !set.Has(file) {
+			continue
+		}
+		one := e
+		one.Path, one.Real, one.Glob, one.Secret = file, file, false, true
+		if fl.mayBe(c, &one, face) {
+			return true
+		}
+	}
+	return false
 }
 
 // mayBe asks if a rule is about the effect e.

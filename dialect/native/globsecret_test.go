@@ -33,3 +33,24 @@ func TestPatternsForSecrets(t *testing.T) {
 		}
 	}
 }
+
+// A pattern given to such a program is also about the secrets that lie where it looks.
+func TestPatternsForLyingSecrets(t *testing.T) {
+	files := []dialect.File{{Name: "obstat.yaml", Data: []byte(native.Preset("trusting"))}}
+	l, err := dialect.Load(native.Dialect{}, &dialect.Input{Home: "/home/u", Files: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	world := &obstat.Snapshot{HomeDir: "/home/u", Dirs: []string{"/home/u/p/certs"},
+		Files: []string{"/home/u/p/certs/server.pem"}, Searched: []string{"/home/u/p"}}
+	for command, want := range map[string]obstat.Verdict{
+		"nobodyknows certs/server.pe?": obstat.Ask, "nobodyknows certs/*": obstat.Ask, "nobodyknows --in=certs/s*": obstat.Ask,
+		"nobodyknows certs/*.txt": obstat.Allow, "nobodyknows other/*": obstat.Allow, "nobodyknows *": obstat.Allow,
+	} {
+		call := &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"` + command + `"}`), Dir: "/home/u/p",
+			Roots: []string{"/home/u/p"}}
+		if d := l.Policy.Decide(call, world); d.Verdict != want {
+			t.Errorf("%s: %v, want %v (%s)", command, d.Verdict, want, d.Reason())
+		}
+	}
+}
