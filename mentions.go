@@ -359,12 +359,8 @@ func (fl *floorWalk) sample(e effect.Effect, pattern, secret string) *effect.Eff
 // mayStandFor asks if a rule is about a secret that lies where a pattern looks: `hexyl certs/*` with a `server.pem`.
 func (fl *floorWalk) mayStandFor(c *effect.Command, e effect.Effect, face Face) bool {
 	fs, ok := fl.f.World.(paths.Searcher)
-	at := strings.IndexAny(e.Path, "*?[")
-	if !ok || at <= 0 {
-		return false
-	}
-	set, dir := e.Target(), path.Clean(e.Path[:strings.LastIndexByte(e.Path[:at], '/')+1])
-	if dir == "/" || dir == "." {
+	set, dir := e.Target(), paths.LooksIn(e.Path)
+	if !ok || dir == path.Clean(e.Path) || dir == "/" || dir == "." {
 		return false
 	}
 	files, _ := fs.Secrets(dir)

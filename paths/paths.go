@@ -138,6 +138,15 @@ func (r Resolver) literal(p string, doors int) Path {
 	return out
 }
 
+// LooksIn returns the directory that a shell pattern looks in, of `/p/certs/*.pem` /p/certs; a path without a pattern
+// is returned as it is, clean.
+func LooksIn(pattern string) string {
+	if at := strings.IndexAny(pattern, "*?["); at >= 0 {
+		pattern = pattern[:strings.LastIndexByte(pattern[:at], '/')+1]
+	}
+	return path.Clean(pattern)
+}
+
 // Inside reports whether p is root or lies below it. Both must be absolute; an empty or
 // relative path is inside nothing and holds nothing.
 func Inside(root, p string) bool {

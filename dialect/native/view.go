@@ -440,10 +440,11 @@ func (w *callWalk) secretsIn(set paths.Set, e *effect.Effect, by []obstat.Subjec
 func (w *callWalk) lookIn(set paths.Set, e *effect.Effect) (found look) {
 	fs, ok := w.f.World.(paths.Searcher)
 	dir := or(e.Real, e.Path)
-	if at := strings.IndexAny(dir, "*?["); e.Glob && at >= 0 {
-		dir = dir[:strings.LastIndexByte(dir[:at], '/')+1]
+	if e.Glob {
+		dir = paths.LooksIn(dir)
 	}
-	if dir = pathpkg.Clean(dir); !ok || dir == "/" || dir == "." {
+	dir = pathpkg.Clean(dir)
+	if !ok || dir == "/" || dir == "." {
 		return look{}
 	}
 	found.files, found.all = fs.Secrets(dir)
