@@ -88,19 +88,19 @@ func canonical(words []shell.Word, source string) (text, prefix string, known bo
 		n += max(len(words[i].Text), len(words[i].Raw)) + 3
 	}
 	b.Grow(n)
-	cut := false
+	cut := -1
 	for i := range words {
 		w := &words[i]
 		if i > 0 {
 			b.WriteByte(' ')
 		}
 		switch {
-		case !w.Known && !cut && !strings.ContainsAny(w.Text, "'\"`\\$"):
-			prefix, cut = b.String()+w.Text, true
+		case !w.Known && cut < 0 && !strings.ContainsAny(w.Text, "'\"`\\$"):
 			b.WriteString(w.Text)
+			cut = b.Len()
 			b.WriteString(strings.TrimPrefix(w.Raw, w.Text))
-		case !w.Known && !cut: // without its quotes, a part of `echo "it's $x"` would not end
-			prefix, cut = b.String(), true
+		case !w.Known && cut < 0: // without its quotes, a part of `echo "it's $x"` would not end
+			cut = b.Len()
 			b.WriteString(w.Raw)
 		case !w.Known:
 			b.WriteString(w.Raw)
@@ -110,11 +110,10 @@ func canonical(words []shell.Word, source string) (text, prefix string, known bo
 			b.WriteString(quoted(w))
 		}
 	}
-	text = b.String()
-	if !cut {
+	if text = b.String(); cut < 0 {
 		return text, text, true
 	}
-	return text, prefix, false
+	return text, text[:cut], false
 }
 
 // standardName writes a program in a standard directory by its name alone: `/bin/rm` is rm.

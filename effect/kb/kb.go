@@ -168,11 +168,10 @@ func HasWord(s, word string, sep byte) bool {
 //
 // A process that decides one call looks its words up in the text; one that goes on makes an index of it.
 type List struct {
-	text     string // the words between blanks
-	patterns []string
-	forms    []form // the patterns
-	asked    atomic.Int32
-	index    func() map[string]struct{}
+	text  string // the words between blanks
+	forms []form // the patterns
+	asked atomic.Int32
+	index func() map[string]struct{}
 }
 
 // fewLooks is how often a list is searched before it gets an index.
@@ -201,7 +200,7 @@ func NewList(words []string) *List {
 	isPattern := func(w string) bool { return strings.Contains(w, "*") }
 	for _, w := range words {
 		if isPattern(w) {
-			l.patterns, l.forms = append(l.patterns, w), append(l.forms, cut(w))
+			l.forms = append(l.forms, cut(w))
 		}
 	}
 	l.text = strings.Join(slices.DeleteFunc(words, isPattern), " ")
@@ -243,7 +242,13 @@ func (l *List) hasWord(word string) bool {
 }
 
 // Words returns the words of the list, patterns last.
-func (l *List) Words() []string { return append(strings.Fields(l.text), l.patterns...) }
+func (l *List) Words() []string {
+	words := strings.Fields(l.text)
+	for i := range l.forms {
+		words = append(words, l.forms[i].text)
+	}
+	return words
+}
 
 // In reports whether a word of the list stands anywhere in a text.
 func (l *List) In(text string) bool {
@@ -263,6 +268,7 @@ func Match(pattern, s string) bool {
 
 // A form is a pattern that was cut at its stars: `*-gcc`, `python*`, `*exec*`.
 type form struct {
+	text        string
 	head, tail  string
 	star, after bool // it has a star, and one behind tail
 }
@@ -270,13 +276,13 @@ type form struct {
 func cut(pattern string) form {
 	head, tail, star := strings.Cut(pattern, "*")
 	tail, _, after := strings.Cut(tail, "*")
-	return form{head, tail, star, after}
+	return form{pattern, head, tail, star, after}
 }
 
 func (f *form) matches(s string) bool {
 	switch {
 	case !f.star:
-		return f.head == s
+		return f.text == s
 	case len(s) < len(f.head)+len(f.tail) || !strings.HasPrefix(s, f.head):
 		return false
 	case f.after:
