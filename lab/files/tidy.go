@@ -17,8 +17,8 @@ import (
 const pile = 20
 
 // gc takes the rules that decide nothing out of every pile, with the obstat program, as a person would who says yes to
-// all: OBSTAT_TRUST names the directory of temporary files, since there is no terminal. The rest has to decide as before: the calls that were written down, and those that the search for differences
-// makes up.
+// all: OBSTAT_TRUST names the directory of temporary files, since there is no terminal. The rest has to decide as
+// before: the calls that were written down, and those that the search for differences makes up.
 func (l *lab) gc() error {
 	program := os.Getenv("OBSTAT")
 	if program == "" {
@@ -66,7 +66,8 @@ func (l *lab) gc() error {
 				rep.Looser, rep.Tighter)
 			for i := range rep.Regions {
 				r := &rep.Regions[i]
-				fmt.Printf("  %s → %s: %s, was by %s, now by %s\n", r.Was, r.Now, short(string(r.Call.Input)), r.WasBy.Rule, r.NowBy.Rule)
+				fmt.Printf("  %s → %s: %s, was by %s, now by %s\n", r.Was, r.Now, short(string(r.Call.Input)),
+					r.WasBy.Rule, r.NowBy.Rule)
 			}
 		}
 	}
