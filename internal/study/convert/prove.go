@@ -311,7 +311,7 @@ func (c *conversion) otherTool(r *diff.Region) bool {
 func (c *conversion) foreign(r *diff.Region) bool {
 	return slices.ContainsFunc(c.twins(r.Call.Tool), func(name string) bool {
 		own := renamed(r.Call, name)
-		return own != nil && c.l.Policy.Decide(own, &obstat.Snapshot{HomeDir: diff.Home}).Verdict >= r.Now
+		return own != nil && verdictOf(c.l.Policy, own) >= r.Now
 	})
 }
 
@@ -326,7 +326,7 @@ func (c *conversion) foreignDenial(r *diff.Region) bool {
 	own, _ := effect.Lookup(by.Tool.Text)
 	call := renamed(r.Call, by.Tool.Text)
 	return verbOf(of.Name) == "run" && own.Shell() && own.Canonical != of.Canonical && call != nil && c.now != nil &&
-		c.now.Decide(call, &obstat.Snapshot{HomeDir: diff.Home}).Verdict == obstat.Deny
+		verdictOf(c.now, call) == obstat.Deny
 }
 
 // ruleAt returns the rule at a place; nil is none.
@@ -428,7 +428,12 @@ func (c *conversion) otherQuotes(r *diff.Region) bool {
 func (c *conversion) decides(call *obstat.Call, text string) obstat.Verdict {
 	other := *call
 	other.Input = commandInput(text)
-	return c.l.Policy.Decide(&other, &obstat.Snapshot{HomeDir: diff.Home}).Verdict
+	return verdictOf(c.l.Policy, &other)
+}
+
+// verdictOf decides a call where calls are made up.
+func verdictOf(pol *obstat.Policy, call *obstat.Call) obstat.Verdict {
+	return pol.Decide(call, &obstat.Snapshot{HomeDir: diff.Home}).Verdict
 }
 
 // tooLoose tells whether a line allows calls that the original denies, or asks about by a rule of the
@@ -652,6 +657,6 @@ func (c *conversion) freer() (n int) {
 func (c *conversion) settles(regions []diff.Region, tight func(diff.Region) bool) bool {
 	n, err := load(c.text())
 	return err == nil && slices.ContainsFunc(regions, func(r diff.Region) bool {
-		return tight(r) && n.Policy.Decide(r.Call, &obstat.Snapshot{HomeDir: diff.Home}).Verdict == obstat.Allow
+		return tight(r) && verdictOf(n.Policy, r.Call) == obstat.Allow
 	})
 }
