@@ -265,7 +265,7 @@ func (s *scenario) script(a *Agent, dir string) scripted.Script {
 		for _, x := range actions {
 			x.what = strings.ReplaceAll(x.what, hookFile, filepath.Join(dir, "home", filepath.FromSlash(a.driver.entry.file)))
 			if x.path != "" {
-				x.path = filepath.Join(dir, filepath.FromSlash(x.path))
+				x.path = dir + string(filepath.Separator) + filepath.FromSlash(x.path) // as it is written, `a/../b`
 			}
 			calls := a.driver.calls(x)
 			if x.joined && len(calls) > 0 {

@@ -23,6 +23,7 @@ import (
 	"github.com/obstat/obstat/internal/guard/person"
 	"github.com/obstat/obstat/internal/study/convert"
 	"github.com/obstat/obstat/internal/study/diff"
+	"github.com/obstat/obstat/internal/study/explain"
 	"github.com/obstat/obstat/internal/study/suggest"
 	"github.com/obstat/obstat/ledger"
 	"github.com/obstat/obstat/policy"
@@ -350,7 +351,8 @@ func (o *initOptions) summary(d *initial.Draft) {
 func (o *initOptions) looser(regions []diff.Region) {
 	for i := range regions {
 		r := &regions[i]
-		fmt.Fprintf(o.IO.Err, "%s  %s: %s → %s, by %s (%s)\n", o.IO.paint(red, "looser"), visible(witness(r.Call)), r.Was,
+		fmt.Fprintf(o.IO.Err, "%s  %s: %s → %s, by %s (%s)\n", o.IO.paint(red, "looser"),
+			visible(explain.AsChecked(r.Call)), r.Was,
 			r.Now, visible(r.WasBy.Rule), visible(r.WasBy.Pos.String()))
 	}
 }

@@ -26,7 +26,6 @@ import (
 	"github.com/obstat/obstat/internal/study/explain"
 	"github.com/obstat/obstat/internal/study/replay"
 	"github.com/obstat/obstat/ledger"
-	"github.com/obstat/obstat/shell"
 )
 
 // diffOptions are the options of obstat policy diff.
@@ -219,7 +218,7 @@ func regionFinding(r *diff.Region, at obstat.Pos) report.Finding {
 		}
 		return b.Reason
 	}
-	f.Msg = fmt.Sprintf("%s: %s goes from %s to %s", f.Rule, visible(witness(r.Call)), r.Was, r.Now)
+	f.Msg = fmt.Sprintf("%s: %s goes from %s to %s", f.Rule, visible(explain.AsChecked(r.Call)), r.Was, r.Now)
 	if r.Call.Mode != "" {
 		f.Msg += " in mode " + visible(string(r.Call.Mode))
 	}
@@ -383,26 +382,9 @@ func (s *screen) region(r *diff.Region) {
 	}
 	s.printf("\n%s  %s → %s%s\n", s.io.paint(bold, way), s.io.paint(verdictInk(r.Was), r.Was.String()),
 		s.io.paint(verdictInk(r.Now), r.Now.String()), visible(mode))
-	s.text("call", witness(r.Call))
+	s.text("call", explain.AsChecked(r.Call))
 	s.decidedBy("was", &r.WasBy)
 	s.decidedBy("now", &r.NowBy)
-}
-
-// witness writes a call as obstat check takes it.
-func witness(c *obstat.Call) string {
-	if len(c.Subjects) > 0 {
-		return "the action " + c.Subjects[0]
-	}
-	out := c.Tool + " " + string(c.Input)
-	if text := explain.TextOf(c); text != c.Tool && text != string(c.Input) {
-		out = c.Tool + " " + text
-	}
-	for at := range obstat.Circumstances() {
-		if values := at.Values(c); at.Flag != "" && at.Name != "mode" && len(values) > 0 { // the mode has been told
-			out += " --" + at.Name + " " + shell.Quote(strings.Join(values, ","))
-		}
-	}
-	return out
 }
 
 func (s *screen) decidedBy(label string, by *diff.By) {

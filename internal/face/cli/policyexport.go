@@ -83,13 +83,23 @@ func (o *exportOptions) same(dir string, res *convert.Exported) error {
 	return nil
 }
 
-// exported lists the sentences without a rule, and calls that the agent alone would decide more freely.
+// exported lists the parts of sentences without a rule, those with the same reason together, and calls that the agent
+// alone would allow.
 func (s *screen) exported(res *convert.Exported, most int) {
-	s.printf("%s for %s; %s without one\n", plural(res.Said, "rule"), res.File, plural(len(res.Unsaid), "sentence"))
+	s.printf("%s for %s", plural(res.Said, "rule"), res.File)
+	if res.Added > 0 {
+		s.printf(", %d more that ask where the agent would allow or see less than obstat", res.Added)
+	}
+	s.printf("; %s without one\n", plural(len(res.Unsaid), "sentence"))
+	why := ""
 	s.first(len(res.Unsaid), most, "lists", func(i int) {
 		u := &res.Unsaid[i]
-		s.printf("\n%s %s %s\n", u.Verdict, visible(u.Rule), visible(u.Pos.String()))
-		s.text("not", u.Why)
+		if u.Why != why {
+			why = u.Why
+			s.printf("\n")
+			s.text("not", why)
+		}
+		s.printf("%-5s %s  %s\n", u.Verdict, visible(u.Rule), visible(u.Pos.String()))
 	})
 	if len(res.Looser) == 0 {
 		s.printf("\nno rule of it frees a call that was tried (%s)\n", plural(res.Tried, "call"))
@@ -97,8 +107,11 @@ func (s *screen) exported(res *convert.Exported, most int) {
 		s.printf("\nfreer by its rules: %s\n", plural(len(res.Looser), "region"))
 		s.first(len(res.Looser), most, "lists", func(i int) { s.region(&res.Looser[i]) })
 	}
+	if res.Asked > 0 {
+		s.printf("%s that obstat denies: the agent asks\n", plural(res.Asked, "region"))
+	}
 	if len(res.Alone) > 0 {
-		s.printf("\nwhere the agent alone is freer, whatever its file says, and obstat is not: %s\n",
+		s.printf("\nwhere the agent alone allows, whatever its file says, and obstat does not: %s\n",
 			plural(len(res.Alone), "region"))
 		s.first(len(res.Alone), most, "lists", func(i int) { s.region(&res.Alone[i]) })
 	}

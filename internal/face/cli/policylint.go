@@ -232,7 +232,7 @@ func (o *lintOptions) takeOut(p *policy.Policy, e *obstat.Error) (bool, error) {
 		fmt.Fprintf(w, "    without it no call is decided otherwise (%s tried)\n", plural(rep.Tried, "call"))
 	}
 	for _, r := range rep.Regions[:min(3, len(rep.Regions))] {
-		fmt.Fprintf(w, "    without it %s goes from %s to %s\n", visible(witness(r.Call)), r.Was, r.Now)
+		fmt.Fprintf(w, "    without it %s goes from %s to %s\n", visible(explain.AsChecked(r.Call)), r.Was, r.Now)
 	}
 	if e.Code == obstat.CodeNoEffect && rep.Looser+rep.Tighter > 0 {
 		fmt.Fprintf(w, "    it stays: it is not as idle as it looks\n")
@@ -240,7 +240,8 @@ func (o *lintOptions) takeOut(p *policy.Policy, e *obstat.Error) (bool, error) {
 	}
 	if looser := o.loosened(p, without.Policy, e.Pos); len(looser) > 0 {
 		r := &looser[0]
-		fmt.Fprintf(w, "    it denies or asks: without it %s goes from %s to %s\n", visible(witness(r.Call)), r.Was, r.Now)
+		fmt.Fprintf(w, "    it denies or asks: without it %s goes from %s to %s\n", visible(explain.AsChecked(r.Call)),
+			r.Was, r.Now)
 		if o.Yes && !o.Loose {
 			fmt.Fprintf(w, "    it stays: --loose takes it out all the same\n")
 			return false, nil

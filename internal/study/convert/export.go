@@ -3,12 +3,14 @@ package convert
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/internal/study/diff"
+	"github.com/obstat/obstat/internal/study/explain"
 	"github.com/obstat/obstat/paths"
 )
 
@@ -23,10 +25,15 @@ type Exported struct {
 	Unsaid []Unsaid `json:"unsaid"`
 	// Looser are calls that a rule of the file decides more freely than obstat: none, since such rules are taken out.
 	Looser []diff.Region `json:"looser"`
-	// Alone are calls that the agent decides more freely by itself, whatever the file says: Codex has no rules about
-	// files, and its sandbox lets every command read. obstat's hook decides them all the same.
+	// Alone are calls that the agent allows by itself, whatever the file says: Codex has no rules about files, and its
+	// sandbox lets every command read. obstat's hook decides them all the same.
 	Alone []diff.Region `json:"alone"`
-	Tried int           `json:"tried"`
+	// Asked counts regions that obstat denies and the agent asks about.
+	Asked int `json:"asked"`
+	// Added counts the rules that no sentence says: they ask where the agent would allow a call by its own word, or see
+	// less of it than obstat.
+	Added int `json:"added"`
+	Tried int `json:"tried"`
 }
 
 // A Target is an agent's language.
@@ -44,6 +51,11 @@ type Target struct {
 	Rules func(v obstat.Verdict, verb, target string) []string
 	// Close returns rules that ask about a call which the agent allows by itself; nil: the language has none.
 	Close func(r *diff.Region) []string
+	// Words: what the agent makes of the words of its rules is known from its program. The export is then proved without
+	// obstat's floor, which the agent alone does not have.
+	Words bool
+	// Command writes a pattern of commands as a rule that asks; nil: the language has none.
+	Command func(commands string) string
 	// Text writes the file.
 	Text func(rules []ExportRule, s *Sheet)
 }
@@ -53,6 +65,9 @@ type ExportRule struct {
 	Verdict obstat.Verdict
 	Text    string
 	from    *obstat.Rule
+	of      string // the part of the sentence, `run git push`
+	except  bool   // it is an exception of an allow rule
+	form    bool   // it asks about a form of commands
 }
 
 // A Sheet is the text of a file, with the line at which each rule begins.
@@ -89,10 +104,16 @@ type export struct {
 	out   *Exported
 	rules []ExportRule
 	made  diff.Made
+	list  []*obstat.Rule    // of the policy, each once
+	calls []*obstat.Call    // witnesses of what an agent may not see through
+	asks  map[string]string // by their inputs, the commands to ask about
 }
 
-// maxCloses bounds how often rules are taken out or added.
-const maxCloses = 40
+// maxCloses bounds how often rules are taken out or added, and maxSearched how many calls are made up each time.
+const (
+	maxCloses   = 40
+	maxSearched = 3_000
+)
 
 // Export writes a native policy in another language and proves it: calls are looked for that the agent would decide
 // more freely. An allow rule that does so is taken out again, and calls that the agent allows by itself get a rule
@@ -100,20 +121,33 @@ const maxCloses = 40
 func Export(l *dialect.Loaded, t *Target) (*Exported, error) {
 	e := &export{Target: t, l: l, out: &Exported{V: 1, To: t.Dialect.Name(), File: t.File, Unsaid: []Unsaid{},
 		Looser: []diff.Region{}, Alone: []diff.Region{}}}
-	e.say()
+	e.list = e.ruleList()
+	for _, r := range e.list {
+		e.sentence(r)
+	}
+	options := maps.Clone(t.Options)
+	if t.Words {
+		s := e.subjects()
+		e.unseen(&s)
+		e.witnesses(&s)
+		if options == nil {
+			options = map[string]string{}
+		}
+		options[dialect.FloorOption] = "off"
+	}
 	for round := 0; ; round++ {
 		sheet := &Sheet{}
 		t.Text(e.rules, sheet)
 		e.out.Text = sheet.String()
 		there, err := dialect.Load(t.Dialect, &dialect.Input{Files: []dialect.File{{Name: t.File, Data: []byte(e.out.Text)}},
-			Home: diff.Home, Options: t.Options})
+			Home: diff.Home, Options: options})
 		if err != nil {
 			return nil, fmt.Errorf("the file that was made does not load: %w", err)
 		}
-		rep := diff.Compare(l.Policy, there.Policy, &diff.Options{Limit: 3_000, Readable: true, Tools: t.Tools,
-			Skip: t.Refuses, Made: &e.made})
+		rep := diff.Compare(l.Policy, there.Policy, &diff.Options{Limit: maxSearched + len(e.calls), Readable: true,
+			Tools: t.Tools, Skip: t.Refuses, Made: &e.made, Calls: e.calls})
 		e.out.Tried = rep.Tried
-		if round < maxCloses && e.tighten(rep.Regions, sheet) {
+		if round < maxCloses && (e.shut(there.Policy, rep.Freer) || e.tighten(rep.Regions, sheet)) {
 			continue
 		}
 		e.finish(rep.Regions)
@@ -121,25 +155,38 @@ func Export(l *dialect.Loaded, t *Target) (*Exported, error) {
 	}
 }
 
-// finish counts the rules, and tells the regions apart that the file frees from those that the agent does.
+// finish sorts what is not said by its reason, counts the rules, and tells the regions apart that the file frees from
+// those that the agent does.
 func (e *export) finish(regions []diff.Region) {
+	first := map[string]int{}
+	for i, u := range e.out.Unsaid {
+		if _, there := first[u.Why]; !there {
+			first[u.Why] = i
+		}
+	}
+	slices.SortStableFunc(e.out.Unsaid, func(a, b Unsaid) int { return cmp.Compare(first[a.Why], first[b.Why]) })
 	for i := range e.rules {
-		if e.rules[i].from != nil {
+		switch {
+		case e.rules[i].from != nil:
 			e.out.Said++
+		case e.rules[i].Verdict == obstat.Ask && !e.rules[i].except:
+			e.out.Added++
 		}
 	}
 	for _, r := range regions {
 		switch {
 		case r.Looser && r.Now == obstat.Allow && r.NowBy.Pos.File == e.File:
 			e.out.Looser = append(e.out.Looser, r)
-		case r.Looser:
+		case r.Looser && r.Now == obstat.Allow:
 			e.out.Alone = append(e.out.Alone, r)
+		case r.Looser:
+			e.out.Asked++
 		}
 	}
 }
 
-// say makes the rules of all sentences that the language can say.
-func (e *export) say() {
+// ruleList returns the rules of the files in their order, each once.
+func (e *export) ruleList() []*obstat.Rule {
 	seen := map[string]bool{}
 	var list []*obstat.Rule
 	for name, rules := range e.l.Program.Rules {
@@ -158,9 +205,7 @@ func (e *export) say() {
 	slices.SortFunc(list, func(a, b *obstat.Rule) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
 	})
-	for _, r := range list {
-		e.sentence(r)
-	}
+	return list
 }
 
 // sentence makes the rules of one sentence. A condition, or an exception of a denial or an ask, is left out, which
@@ -180,7 +225,7 @@ func (e *export) sentence(r *obstat.Rule) {
 				return
 			}
 			for _, text := range asks {
-				except = append(except, ExportRule{Verdict: obstat.Ask, Text: text})
+				except = append(except, ExportRule{Verdict: obstat.Ask, Text: text, except: true})
 			}
 		}
 	}
@@ -194,7 +239,7 @@ func (e *export) sentence(r *obstat.Rule) {
 				e.unsaid(r, verb+" "+target, "the language has no such rule")
 			}
 			for _, text := range texts {
-				e.add(ExportRule{r.Verdict, text, r})
+				e.add(ExportRule{Verdict: r.Verdict, Text: text, from: r, of: verb + " " + target})
 			}
 		}
 	}
@@ -249,9 +294,13 @@ func (e *export) tighten(regions []diff.Region, sheet *Sheet) (changed bool) {
 			if at < 0 {
 				continue // by another of these regions
 			}
+			if e.narrow(by, r.Call) {
+				changed = true
+				continue
+			}
 			e.rules, changed = slices.Delete(e.rules, at, at+1), true
-			e.unsaid(by.from, by.from.Source, fmt.Sprintf("`%s` would also allow %s, which is %s",
-				strings.ReplaceAll(by.Text, "\n", ", "), witnessText(r.Call), past(r.Was)))
+			e.unsaid(by.from, by.of, fmt.Sprintf("`%s` would also allow `%s`, which is %s",
+				strings.NewReplacer("\n", ", ", "\t", " ").Replace(by.Text), explain.AsChecked(r.Call), past(r.Was)))
 		case e.Close != nil:
 			for _, text := range e.Close(r) {
 				changed = e.add(ExportRule{Verdict: obstat.Ask, Text: text}) || changed
@@ -260,8 +309,6 @@ func (e *export) tighten(regions []diff.Region, sheet *Sheet) (changed bool) {
 	}
 	return changed
 }
-
-func witnessText(c *obstat.Call) string { return fmt.Sprintf("%s %s", c.Tool, c.Input) }
 
 // placeTargets returns the paths of a place with a name, as obstat.yaml writes them; other targets are themselves.
 func placeTargets(target string) []string {

@@ -2,6 +2,7 @@ package convert_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,28 @@ import (
 	"github.com/obstat/obstat/internal/study/convert"
 	"github.com/obstat/obstat/internal/study/diff"
 )
+
+// byItself loads an export as the agent takes it that has no obstat beside it: by the words of its rules.
+func byItself(t *testing.T, target *convert.Target, text string) *dialect.Loaded {
+	t.Helper()
+	options := map[string]string{}
+	maps.Copy(options, target.Options)
+	if target.Words {
+		options[dialect.FloorOption] = "off"
+	}
+	l, err := dialect.Load(target.Dialect, &dialect.Input{Home: diff.Home, Options: options,
+		Files: []dialect.File{{Name: target.File, Data: []byte(text)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// run is a call of a shell.
+func run(tool, command string) *obstat.Call {
+	input, _ := json.Marshal(map[string]string{"command": command})
+	return &obstat.Call{Tool: tool, Input: input, Dir: diff.Dir, Roots: []string{diff.Dir}}
+}
 
 // TestExport writes a policy for each agent, and decides calls with what came out: none is freer than in obstat but
 // where the agent has no word for a rule, and that is told.
@@ -36,7 +59,7 @@ deny:
 		agent, tool  string
 		denied, want []string
 	}{
-		{"claude-code", "Bash", []string{"rm x", "env curl x.example", "cat .env"},
+		{"claude-code", "Bash", []string{"rm x", "env curl x.example"},
 			[]string{`"Bash(npm test *)"`, `"Bash(git push *)"`, `"Read(.env)"`, `"WebFetch(domain:docs.example.com)"`,
 				`"PowerShell(rm *)"`}},
 		{"codex", "shell", []string{"rm x", "curl x.example"}, []string{
@@ -45,7 +68,7 @@ deny:
 		{"cursor", "Shell", []string{"rm x", "curl x.example", "cat .env"}, []string{`"Shell(npm:test *)"`, `"Shell(rm:*)"`}},
 		{"gemini", "run_shell_command", []string{"rm x", "curl x.example", "cat .env"},
 			[]string{`commandPrefix = "git push"`}},
-		{"opencode", "bash", []string{"rm x", "curl x.example", "cat .env"}, []string{`"git push *": "ask"`,
+		{"opencode", "bash", []string{"rm x", "curl x.example"}, []string{`"git push *": "ask"`,
 			`"rm *": "deny"`, "\"permission\": {\n    \"*\": \"ask\"", `"*/.env/*": "deny"`}},
 	} {
 		t.Run(tt.agent, func(t *testing.T) {
@@ -63,21 +86,18 @@ deny:
 					t.Errorf("%s is missing:\n%s", w, res.Text)
 				}
 			}
-			there, err := dialect.Load(target.Dialect, &dialect.Input{Home: diff.Home, Options: target.Options,
-				Files: []dialect.File{{Name: target.File, Data: []byte(res.Text)}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			there := byItself(t, &target, res.Text)
 			decide := func(command string) obstat.Verdict {
-				c := &obstat.Call{Tool: tt.tool, Input: []byte(`{"command":"` + command + `"}`), Dir: diff.Dir, Roots: []string{diff.Dir}}
-				return there.Policy.Decide(c, world).Verdict
+				return there.Policy.Decide(run(tt.tool, command), world).Verdict
 			}
 			for _, command := range tt.denied {
 				if v := decide(command); v != obstat.Deny {
 					t.Errorf("%s is %s", command, v)
 				}
 			}
-			for command, most := range map[string]obstat.Verdict{"git push origin x": obstat.Ask, "make all": obstat.Ask} {
+			for command, most := range map[string]obstat.Verdict{"git push origin x": obstat.Ask, "make all": obstat.Ask,
+				"git -C . push": obstat.Ask, "git  push": obstat.Ask, "cat .env": obstat.Ask, "git add .env": obstat.Ask,
+				"bash -c 'git push'": obstat.Ask, "npm test > .env": obstat.Ask, "npm test\ngit push": obstat.Ask} {
 				if v := decide(command); v > most {
 					t.Errorf("%s is %s", command, v)
 				}
@@ -131,18 +151,13 @@ deny:
 			if err != nil {
 				t.Fatal(err)
 			}
-			there, err := dialect.Load(target.Dialect, &dialect.Input{Home: diff.Home, Options: target.Options,
-				Files: []dialect.File{{Name: target.File, Data: []byte(res.Text)}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			there := byItself(t, &target, res.Text)
 			for _, command := range []string{"git clean -fd", "git status --porcelain=v2 -z", "cp x .git/hooks/post-commit",
 				"cp x .claude/settings.json", "cat a.key", "cat .env"} {
-				input, _ := json.Marshal(map[string]string{"command": command})
-				c := &obstat.Call{Tool: target.Tools[0], Input: input, Dir: diff.Dir, Roots: []string{diff.Dir}}
+				c := run(target.Tools[0], command)
 				world := &obstat.Snapshot{HomeDir: diff.Home}
 				was, now := l.Policy.Decide(c, world).Verdict, there.Policy.Decide(c, world).Verdict
-				if now > was && (now == obstat.Allow || agent != "codex") {
+				if now > was && now == obstat.Allow {
 					t.Errorf("%s is %s, was %s", command, now, was)
 				}
 			}
@@ -158,7 +173,7 @@ func TestExportSecrets(t *testing.T) {
 	for agent, want := range map[string][]string{
 		"claude-code": {"Read(//**/.env)", "Read(//**/.ssh/id_*)", "Read(//etc/shadow)"},
 		"cursor":      {"Read(/**/.env)"},
-		"opencode":    {"read\t.env", "read\t*/.ssh/id_*", "external_directory\t/etc/shadow*"},
+		"opencode":    {"read\t*.env", "list\t*.ssh/id_*", "read\tcredentials", "read\t*/credentials", "external_directory\t/etc/shadow*"},
 	} {
 		target := convert.Targets()[agent]
 		got := target.Rules(obstat.Deny, "read", "secrets")
@@ -196,4 +211,53 @@ func quoteWord(s string) string {
 		return `"` + s + `"`
 	}
 	return s
+}
+
+// TestExportForms: an agent does not see what a form of a command runs, so the export asks about the form, and only where
+// the agent would allow it.
+func TestExportForms(t *testing.T) {
+	const everything = "version: 1\nallow: [run anything, write workspace]\nask: [run git tag]\ndeny: [run touch, write ./secret/**]\n"
+	const one = "version: 1\nallow: [run git, run git branch, run nohup]\nask: [run git branch -D, run git tag]\n"
+	for _, tt := range []struct {
+		policy, agent string
+		held, free    []string
+	}{
+		{everything, "claude-code", []string{"bash -c 'touch x'", "eval 'git tag x'", "git --no-pager tag x", "x=touch; $x y"},
+			[]string{"git status", "make all"}},
+		{everything, "gemini", []string{"env touch x", "sudo git tag x", "git\ttag x", "x/touch y", "echo x | xargs touch"},
+			[]string{"git status", "make all"}},
+		{everything, "opencode", []string{"CI=1 touch x", "nice git tag x", `"git" tag x`, `\git tag x`, "git  tag x"},
+			[]string{"git status", "make all"}},
+		{one, "claude-code", []string{"git branch x -D", "git -C . tag x", "nohup git tag x"},
+			[]string{"git status", "git branch", "git log x"}},
+		{one, "gemini", []string{"git branch x -D", "git -C . tag x"}, []string{"git status"}},
+		{one, "opencode", []string{"git branch x -fD", "git -c a=b tag x"}, []string{"git status"}},
+		{one, "codex", []string{"git branch x -D", "git -C . tag x"}, nil},
+	} {
+		target := convert.Targets()[tt.agent]
+		var err error
+		if target.Dialect, err = all.Find(target.Name); err != nil {
+			t.Fatal(err)
+		}
+		l := load(t, native.Name, native.File, tt.policy, nil)
+		res, err := convert.Export(l, &target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		there, world := byItself(t, &target, res.Text), &obstat.Snapshot{HomeDir: diff.Home}
+		for _, command := range tt.held {
+			if v := there.Policy.Decide(run(target.Tools[0], command), world).Verdict; v == obstat.Allow {
+				t.Errorf("%s allows %q of\n%s\n%s", tt.agent, command, tt.policy, res.Text)
+			}
+		}
+		for _, command := range tt.free {
+			if v := there.Policy.Decide(run(target.Tools[0], command), world).Verdict; v != obstat.Allow {
+				t.Errorf("%s: %q is %s of\n%s", tt.agent, command, v, tt.policy)
+			}
+		}
+		if len(res.Looser) > 0 {
+			t.Errorf("%s is looser: %+v", tt.agent, res.Looser[0])
+		}
+		t.Logf("%s: %d rules, %d added, %d sentences without one", tt.agent, res.Said, res.Added, len(res.Unsaid))
+	}
 }

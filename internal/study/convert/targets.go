@@ -22,18 +22,21 @@ func Targets() map[string]Target {
 	return map[string]Target{
 		"claude-code": {Name: "claudecode", File: ".claude/settings.json",
 			Tools: strings.Fields("Bash PowerShell Read Edit Write NotebookEdit Glob Grep WebFetch WebSearch Skill Task"),
-			Rules: claudeRules, Close: claudeClose, Text: permissionsText(lists)},
-		"codex": {Name: "codex", File: ".codex/rules/default.rules", Rules: codexRules, Text: codexText,
+			Rules: claudeRules, Close: claudeClose, Text: permissionsText(lists), Words: true,
+			Command: func(text string) string { return "Bash(" + text + ")" }},
+		"codex": {Name: "codex", File: ".codex/rules/default.rules", Rules: codexRules, Text: codexText, Words: true,
 			Tools: strings.Fields("shell exec_command apply_patch")},
 		"cursor": {Name: "cursor", File: ".cursor/cli.json", Rules: cursorRules,
 			Tools: strings.Fields("Shell Read Write Delete Grep Glob LS WebFetch"),
 			Text:  permissionsText(map[obstat.Verdict]string{obstat.Allow: "allow", obstat.Deny: "deny"})},
 		"gemini": {Name: "gemini", File: ".gemini/policies/obstat.toml", Tools: geminiTools, Refuses: geminiRefuses,
 			Rules: geminiRules,
-			Close: func(r *diff.Region) []string { return []string{geminiTool(r.Call.Tool)} }, Text: geminiText},
+			Close: func(r *diff.Region) []string { return []string{geminiTool(r.Call.Tool)} }, Text: geminiText,
+			Words: true, Command: geminiCommand},
 		"opencode": {Name: "opencode", File: "opencode.json", Options: map[string]string{"agent": "build"},
 			Tools: strings.Fields("bash read edit write patch glob grep webfetch websearch skill task"),
-			Rules: opencodeRules, Text: opencodeText},
+			Rules: opencodeRules, Text: opencodeText, Words: true,
+			Command: func(text string) string { return "bash\t" + text }},
 	}
 }
 
@@ -191,7 +194,7 @@ var (
 // codexText writes rules one a line, the denials first. A rule that allows a program holds for those of the
 // system: without host_executable Codex lets it hold for any file of that name, `./evil/git`.
 func codexText(rules []ExportRule, s *Sheet) {
-	s.printf("# Exported by obstat policy export.\n")
+	s.printf("%s", exportedHead)
 	named := map[string]bool{}
 	for _, r := range byVerdict(rules, obstat.Deny, obstat.Ask, obstat.Allow) {
 		if m := codexAllows.FindStringSubmatch(r.Text); m != nil && !named[m[1]] {
@@ -248,6 +251,9 @@ func cursorRules(v obstat.Verdict, verb, target string) (out []string) {
 	return out
 }
 
+// exportedHead is the first line of files that have comments.
+const exportedHead = "# Exported by obstat policy export. Change obstat.yaml, and export it again.\n"
+
 // permissionsText writes lists of rules as the permissions of a JSON file.
 func permissionsText(names map[obstat.Verdict]string) func([]ExportRule, *Sheet) {
 	return func(rules []ExportRule, s *Sheet) {
@@ -261,8 +267,9 @@ func permissionsText(names map[obstat.Verdict]string) func([]ExportRule, *Sheet)
 				s.printf(",")
 			}
 			first = false
+			list := byVerdict(rules, v)
 			s.printf("\n    %s: [", jsonx.Quote(names[v]))
-			for i, r := range byVerdict(rules, v) {
+			for i, r := range list {
 				if i > 0 {
 					s.printf(",")
 				}
@@ -270,7 +277,10 @@ func permissionsText(names map[obstat.Verdict]string) func([]ExportRule, *Sheet)
 				s.rule(r)
 				s.printf("%s", jsonx.Quote(r.Text))
 			}
-			s.printf("\n    ]")
+			if len(list) > 0 {
+				s.printf("\n    ")
+			}
+			s.printf("]")
 		}
 		s.printf("\n  }\n}\n")
 	}
@@ -326,6 +336,42 @@ func geminiRules(v obstat.Verdict, verb, target string) []string {
 	return nil
 }
 
+// geminiCommand writes a pattern of commands as the values of a [[rule]].
+func geminiCommand(text string) string {
+	glob, end := strings.TrimSuffix(text, "*"), ""
+	if words, all := strings.CutSuffix(glob, " "); all {
+		glob, end = words, `[\s"\\]` // alone, too
+	}
+	glob = strings.ReplaceAll(regexp.QuoteMeta(jsonInner(glob)), `\*`, ".*")
+	return "toolName = \"run_shell_command\"\nargsPattern = " + tomlText(`"command":"`+glob+end)
+}
+
+// geminiJoined makes one rule of all that ask about forms of commands.
+func geminiJoined(rules []ExportRule) (out []ExportRule) {
+	before := strings.TrimSuffix(geminiCommand(""), "'''")
+	var alts []string
+	size := 0
+	flush := func() {
+		if len(alts) > 0 {
+			out = append(out, ExportRule{Verdict: obstat.Ask, Text: before + "(?:" + strings.Join(alts, "|") + ")'''"})
+		}
+		alts, size = nil, 0
+	}
+	for _, r := range rules {
+		alt, plain := strings.CutPrefix(r.Text, before)
+		if alt, plain = strings.TrimSuffix(alt, "'''"), plain && r.form && strings.HasSuffix(r.Text, "'''"); !plain {
+			out = append(out, r)
+			continue
+		}
+		if size += len(alt) + 1; size > maxAlternatives {
+			flush()
+		}
+		alts = append(alts, alt)
+	}
+	flush()
+	return out
+}
+
 // geminiPaths writes a rule about files. Gemini CLI itself keeps its tools inside the workspace; a path that is
 // denied, or asked about, is looked for among the arguments of its tools and of commands.
 func geminiPaths(v obstat.Verdict, verb, target string) []string {
@@ -352,7 +398,7 @@ func geminiPaths(v obstat.Verdict, verb, target string) []string {
 		one := "(?:" + strings.Join(alts[:n], "|") + ")"
 		alts = alts[n:]
 		out = append(out, "toolName = "+geminiFiles[verb]+"\nargsPattern = "+
-			tomlText(`"(?:file_path|dir_path|path|absolute_path|include)":(?:"|\[")(?:[^"]*/|)`+one+`["/]`),
+			tomlText(`"(?:file_path|filePath|dir_path|path|paths|absolute_path|include)":(?:"|\[")(?:[^"]*/|)`+one+`["/]`),
 			"toolName = \"run_shell_command\"\nargsPattern = "+tomlText(`"command":".*[\s/=:<>'"~]`+one+`[\s/'";|&)<>\\]`))
 	}
 	return out
@@ -391,9 +437,9 @@ func jsonInner(s string) string {
 // geminiText writes Gemini CLI's rules, a stricter one with a higher priority; rules that hold the program's own back
 // come last.
 func geminiText(rules []ExportRule, s *Sheet) {
-	s.printf("# Exported by obstat policy export.\n")
+	s.printf("%s", exportedHead)
 	words := map[obstat.Verdict]string{obstat.Deny: "deny", obstat.Ask: "ask_user", obstat.Allow: "allow"}
-	for _, r := range byVerdict(rules, obstat.Deny, obstat.Ask, obstat.Allow) {
+	for _, r := range byVerdict(geminiJoined(rules), obstat.Deny, obstat.Ask, obstat.Allow) {
 		priority := 900 - 100*int(r.Verdict)
 		if r.from == nil && !strings.Contains(r.Text, "\n") {
 			priority = 100
@@ -428,12 +474,39 @@ func opencodeRules(v obstat.Verdict, verb, target string) (out []string) {
 		return []string{tool + "\t*"}
 	}
 	for _, t := range placeTargets(target) {
-		out = append(out, opencodePath(v, tool, t)...)
-		if tool == "read" && v != obstat.Allow {
-			out = append(out, opencodePath(v, "list", t)...)
+		pats := opencodePath(v, tool, t)
+		if t != target && v != obstat.Allow {
+			pats = opencodeListed(tool, t)
+		}
+		if out = append(out, pats...); tool == "read" && v != obstat.Allow {
+			for _, p := range pats {
+				if rest, is := strings.CutPrefix(p, "read\t"); is {
+					out = append(out, "list\t"+rest)
+				}
+			}
 		}
 	}
 	return out
+}
+
+// opencodeListed writes a path of a place with a name, `**/.npmrc` or `**/.kube/**`: a star of opencode's crosses
+// slashes, so that one pattern holds for the path wherever it lies.
+func opencodeListed(tool, target string) (out []string) {
+	p, anywhere := strings.CutPrefix(target, "**/")
+	if !anywhere {
+		return opencodePath(obstat.Ask, tool, target)
+	}
+	p, dir := strings.CutSuffix(p, "/**")
+	if dir {
+		p += "/*"
+	}
+	if strings.HasPrefix(p, "*") {
+		return []string{tool + "\t" + p}
+	}
+	if strings.HasPrefix(p, ".") {
+		return []string{tool + "\t*" + p}
+	}
+	return []string{tool + "\t" + p, tool + "\t*/" + p}
 }
 
 // opencodePath writes the patterns of a path: in the project, below it, and as a directory outside of it.
@@ -454,12 +527,13 @@ func opencodePath(v obstat.Verdict, tool, target string) (out []string) {
 	bare := strings.TrimPrefix(below, "**/")
 	anywhere := bare != below || !strings.Contains(below, "/")
 	bare = strings.ReplaceAll(bare, "**", "*")
-	if !dir {
+	itself := !dir || v != obstat.Allow
+	if itself {
 		out = append(out, tool+"\t"+bare)
 	}
 	out = append(out, tool+"\t"+bare+"/*")
 	if anywhere {
-		if !dir {
+		if itself {
 			out = append(out, tool+"\t*/"+bare)
 		}
 		out = append(out, tool+"\t*/"+bare+"/*")

@@ -11,9 +11,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/shell"
 )
 
 // Version is the version of the JSON forms in this package.
@@ -162,6 +164,23 @@ func TextOf(c *obstat.Call) string {
 		in = ""
 	}
 	return cmp.Or(c.Text(), in, c.Tool)
+}
+
+// AsChecked writes a call as obstat check takes it, with what came before it: `Bash git push --after 'read secrets'`.
+func AsChecked(c *obstat.Call) string {
+	if len(c.Subjects) > 0 {
+		return "the action " + c.Subjects[0]
+	}
+	out := c.Tool + " " + string(c.Input)
+	if text := TextOf(c); text != c.Tool && text != string(c.Input) {
+		out = c.Tool + " " + text
+	}
+	for at := range obstat.Circumstances() {
+		if values := at.Values(c); at.Flag != "" && at.Name != "mode" && len(values) > 0 { // the mode has been told
+			out += " --" + at.Name + " " + shell.Quote(strings.Join(values, ","))
+		}
+	}
+	return out
 }
 
 // WithText returns the call's input with another text in the place of [TextOf]: of the
