@@ -9,7 +9,7 @@
 // for false, a statement left out, zero values returned. Changes that mean nothing are
 // rows of equivalent.txt; they are listed and not counted. The package is never
 // written to: the compiler gets its files with -overlay, all changes in one binary,
-// of which each run of the tests switches one on.
+// of which each run of the tests switches one on, in a copy of the module.
 package main
 
 import (

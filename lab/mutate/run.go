@@ -23,7 +23,7 @@ type run struct {
 	pkg, root, skip           string
 	jobs                      int
 	rapid                     bool   // the tests draw cases
-	dir                       string // for the changed files and the binary
+	dir                       string // for the changed files, the binary and the copies of the module
 	tried, killed, equivalent int
 }
 
@@ -48,6 +48,9 @@ func (r *run) all(n int, random *rand.Rand) error {
 	defer os.RemoveAll(r.dir)
 	chosen, err := r.build(n, list)
 	if err != nil {
+		return err
+	}
+	if err := copyModule(r.root, r.module()); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -128,6 +131,8 @@ func (r *run) compile(chosen []mutant) ([]byte, error) {
 
 func (r *run) binary() string { return filepath.Join(r.dir, "tests") }
 
+func (r *run) module() string { return filepath.Join(r.dir, "module") }
+
 // try runs the tests with each change.
 func (r *run) try(chosen []mutant, limit time.Duration) {
 	var group sync.WaitGroup
@@ -148,9 +153,15 @@ func (r *run) try(chosen []mutant, limit time.Duration) {
 	r.tried, r.killed = len(chosen), int(killed.Load())
 }
 
-// test runs the package's tests with one change, or with none for 0. An exit because
+// test runs the package's tests with one change, or with none for 0, in a copy of the
+// module of their own, as a changed function may write where it should not. An exit because
 // of the limit counts as noticed: the change made a loop endless, or something waits.
 func (r *run) test(mutant int, limit time.Duration) ([]byte, error) {
+	module := filepath.Join(r.dir, strconv.Itoa(mutant))
+	defer os.RemoveAll(module)
+	if err := os.CopyFS(module, os.DirFS(r.module())); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit+time.Minute)
 	defer cancel()
 	args := []string{"-test.failfast", "-test.timeout", limit.String()}
@@ -161,7 +172,7 @@ func (r *run) test(mutant int, limit time.Duration) ([]byte, error) {
 		args = append(args, "-rapid.seed=1", "-rapid.nofailfile")
 	}
 	cmd := exec.CommandContext(ctx, r.binary(), args...)
-	cmd.Dir = filepath.Join(r.root, r.pkg)
+	cmd.Dir = filepath.Join(module, r.pkg)
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", variable, mutant))
 	cmd.WaitDelay = time.Second
 	return cmd.CombinedOutput()
