@@ -22,7 +22,25 @@ import (
 
 var update = flag.Bool("update", false, "write the answers of testdata/decisions")
 
-// lab is the machine that the calls of testdata/decisions are made on.
+// labOf returns the machine that a call of testdata/decisions is made on: one with "world":"linked" has the project
+// behind a link, and of one with "world":"none" nothing is known.
+func labOf(t *testing.T, line string) obstat.World {
+	t.Helper()
+	var of struct{ World string }
+	if err := json.Unmarshal([]byte(line), &of); err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	switch of.World {
+	case "none":
+		return nil
+	case "linked":
+		return &obstat.Snapshot{HomeDir: "/home/u", Links: map[string]string{"/home/u/project": "/data/p"},
+			Dirs: []string{"/data/p", "/data/p/src", "/data/p/certs"}, Files: []string{"/data/p/certs/server.pem"}}
+	}
+	return lab()
+}
+
+// lab is the machine that most calls of testdata/decisions are made on.
 func lab() *obstat.Snapshot {
 	return &obstat.Snapshot{
 		HomeDir: "/home/u", Homes: map[string]string{"root": "/root"},
@@ -85,7 +103,10 @@ func TestDecisions(t *testing.T) {
 					continue
 				}
 				got.WriteString(line)
-				answers(&got, l, labCall(t, line), n < 10)
+				if line[0] == '#' { // says what the calls below it show
+					continue
+				}
+				answers(&got, l, labCall(t, line), labOf(t, line), n < 10)
 				n++
 			}
 			if *update {
@@ -101,8 +122,8 @@ func TestDecisions(t *testing.T) {
 }
 
 // answers writes the decision of a call, a line for each thing that is not empty.
-func answers(out *bytes.Buffer, l *dialect.Loaded, c *obstat.Call, traced bool) {
-	d, tr := l.Policy.Explain(c, lab())
+func answers(out *bytes.Buffer, l *dialect.Loaded, c *obstat.Call, world obstat.World, traced bool) {
+	d, tr := l.Policy.Explain(c, world)
 	fmt.Fprintf(out, "\t%s by %s at %s: %s\n", d.Verdict, d.By.Kind, d.Stage, oneLine(d.Reason()))
 	line := func(name string, value any) {
 		if v := reflect.ValueOf(value); !v.IsZero() {
@@ -115,8 +136,8 @@ func answers(out *bytes.Buffer, l *dialect.Loaded, c *obstat.Call, traced bool) 
 	line("over", d.Over)
 	line("marks", strings.Join(d.Marks, " "))
 	line("input", string(d.Input))
-	line("rule matched", l.Policy.PartOf(c, lab(), &d))
-	for _, as := range l.Policy.AsOwn(c, lab()) {
+	line("rule matched", l.Policy.PartOf(c, world, &d))
+	for _, as := range l.Policy.AsOwn(c, world) {
 		line("as", as.Tool+" "+string(as.Input))
 	}
 	if !traced {
@@ -170,7 +191,7 @@ func eachLabCall(t *testing.T, f func(t *testing.T, l *dialect.Loaded, c *obstat
 			head, rest, _ := strings.Cut(string(text), "\n---\n")
 			l := loadLab(t, head)
 			for line := range strings.Lines(rest) {
-				if line[0] != '\t' {
+				if line[0] == '{' {
 					f(t, l, labCall(t, line))
 				}
 			}

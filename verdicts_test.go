@@ -13,10 +13,10 @@ import (
 )
 
 // verdictPolicies decide the commands of testdata/verdicts.txt, in the order of its columns.
-var verdictPolicies = []string{"claudecode", "claudecode-narrow", "native", "opencode", "program"}
+var verdictPolicies = []string{"claudecode", "claudecode-narrow", "native", "opencode", "program", "floor"}
 
-// TestVerdicts: each command of testdata/verdicts.txt gets the answers of its columns: `dkKaa` is a
-// denial, two asks and two allows; the second ask, a capital, is the floor's.
+// TestVerdicts: each command of testdata/verdicts.txt gets the answers of its columns: `dkKaaa` is a
+// denial, two asks and three allows; the second ask, a capital, is the floor's.
 func TestVerdicts(t *testing.T) {
 	const name = "testdata/verdicts.txt"
 	text, err := os.ReadFile(name)
