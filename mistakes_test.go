@@ -1,11 +1,55 @@
 package obstat_test
 
 import (
+	"bytes"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/obstat/obstat"
 )
+
+// TestMistakes: the problems of each Program of testdata/mistakes.txt are those below it, at their places.
+func TestMistakes(t *testing.T) {
+	const name = "testdata/mistakes.txt"
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	for line := range strings.Lines(string(want)) {
+		if line[0] == '\t' {
+			continue
+		}
+		got.WriteString(line)
+		if line[0] == '#' { // says what the Programs below it have wrong
+			continue
+		}
+		p, err := obstat.ParseProgram("f", []byte(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), `\n`, "\n")))
+		if err == nil || p != nil {
+			t.Errorf("%s is taken", line)
+			continue
+		}
+		for _, e := range obstat.ErrorsOf(err) {
+			fmt.Fprintf(&got, "\t%v", e)
+			for _, also := range e.Also {
+				fmt.Fprintf(&got, ", as at %s", also)
+			}
+			got.WriteByte('\n')
+		}
+	}
+	if *update {
+		err = os.WriteFile(name, got.Bytes(), 0o644)
+	} else if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")); diff != "" {
+		t.Error(diff)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestOneMistake: a mistake is one problem, at its place, which is marked here, and what stands behind it is read.
 func TestOneMistake(t *testing.T) {

@@ -115,31 +115,11 @@ func TestWholeProgram(t *testing.T) {
 	}
 }
 
-// TestProgramMistakes: every kind of object names the keys that it takes, and every mistake
-// its place.
-func TestProgramMistakes(t *testing.T) {
-	program := func(stage string) string {
-		return `{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[` + stage + `],"default":"ask"}},"rules":{"l":[]}}`
-	}
-	for stage, want := range map[string]string{
-		`{"match":"a","rules":"l","x":1}`:          "match, rules, pick, except, settle, ask_denies",
-		`{"check":"a","x":1}`:                      "check, run, pass, ask_denies, unless",
-		`{"when":"a","is":"p","then":"ask","x":1}`: "when, is, tools, then, else",
-		`{"mark":"a","rules":"l","x":1}`:           "mark, rules",
-		`{"floor":"a","x":1}`:                      "floor",
-		`{"match":"a"}`:                            "rules",
-		`{"rules":"l"}`:                            "stage",
-		`{"match":"a","rules":"l","pick":"best"}`:  "best",
-		`{"match":"a","rules":"l","settle":[1]}`:   "settle",
-		`5`:                                        "stage",
-	} {
-		_, err := obstat.ParseProgram("f.json", []byte(program(stage)))
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "f.json:1:") {
-			t.Errorf("%s: %v, want %q", stage, err, want)
-		}
-	}
+// TestManyMistakes: of very many problems the first hundred are told.
+func TestManyMistakes(t *testing.T) {
 	for _, n := range []int{99, 100, 101, 300} {
-		_, err := obstat.ParseProgram("f", []byte(program(strings.TrimSuffix(strings.Repeat(`{"floor":"a","x":1},`, n), ","))))
+		stages := strings.TrimSuffix(strings.Repeat(`{"floor":"a","x":1},`, n), ",")
+		_, err := obstat.ParseProgram("f", []byte(`{"obstat":1,"mode":"m","pipelines":{"m":{"stages":[`+stages+`],"default":"ask"}}}`))
 		if got := len(obstat.ErrorsOf(err)); got != min(n, 101) {
 			t.Errorf("%d problems: %d reported", n, got)
 		}
