@@ -151,12 +151,12 @@ func (fl *floorWalk) speaks(o *outcome, tool string) bool {
 	case tool == fl.f.Call.Tool:
 		return !fl.breadth(o.rule, tool).wide
 	}
-	return o.verdict != Ask || !fl.forAll(o.rule)
+	return o.verdict != Ask || !fl.pol.forAll(o.rule)
 }
 
 // forAll tells whether a rule is about every call of every tool.
-func (fl *floorWalk) forAll(r *Rule) bool {
-	every := func(t Text) bool { return t.IsZero() || t.Flavour != pattern.Exact && fl.pol.compiled(t).MustMatch("") }
+func (pol *Policy) forAll(r *Rule) bool {
+	every := func(t Text) bool { return t.IsZero() || t.Flavour != pattern.Exact && pol.compiled(t).MustMatch("") }
 	return every(r.Tool) && every(r.Pattern)
 }
 

@@ -320,7 +320,7 @@ func (s *space) stricter(pl *pipeline, q, sure *Question) (r *Rule, may bool) {
 }
 
 // first returns the first deny or ask rule that may settle a question; final says that
-// another surely settles it.
+// another surely settles it. Of files, a rule that asks about every call is a default, and none of these.
 func (s *space) first(rules []aboutRule, m *Match, q, sure *Question) (r *Rule, final bool) {
 	passes := false
 	for _, r := range rules {
@@ -330,7 +330,7 @@ func (s *space) first(rules []aboutRule, m *Match, q, sure *Question) (r *Rule, 
 			continue
 		case !m.Settle.Has(r.Verdict):
 			passes = true
-		case r.Verdict != Allow:
+		case r.Verdict == Deny || r.Verdict == Ask && (s.sets == nil || !s.pol.forAll(r.Rule)):
 			return r.Rule, false
 		}
 		if must {

@@ -62,8 +62,8 @@ func (fl *floorWalk) effect(e *effect.Effect) {
 	}
 	fl.inside(e, face)
 	fl.possibly(e, face)
-	if reads, ok := fl.pol.prog.Faces[FaceRead]; ok && reads.Tool != face.Tool && fl.searches(e) {
-		fl.possibly(e, reads) // what lies in there it reads, whatever the rules for searching say
+	if reads, ok := fl.pol.prog.Faces[FaceRead]; ok && reads.Tool != face.Tool && e.Kind == effect.Read && e.Recursive {
+		fl.possibly(e, reads) // what lies in there a search reads, whatever the rules for searching say
 	}
 	if also, ok := fl.alike(e, face); ok {
 		tight, _ := fl.spellings(e, also)
@@ -89,7 +89,7 @@ func (fl *floorWalk) inside(e *effect.Effect, face Face) {
 // alike returns how the dialect's rules speak of what a file tool does that is none of those that the dialect's
 // document knows by their names: a rule against editing a file holds for a tool `move_file`, too.
 func (fl *floorWalk) alike(e *effect.Effect, face Face) (Face, bool) {
-	if fl.shell() || fl.server || face.Tool != fl.f.Call.Tool || e.Tags.Has(effect.List) || fl.pol.owns(face) {
+	if e.Tags.Has(effect.List) || fl.pol.owns(face) {
 		return Face{}, false
 	}
 	also, ok := fl.common(e)
@@ -109,11 +109,6 @@ func faceOf(k effect.Kind) string {
 		return FaceConnect
 	}
 	return ""
-}
-
-// searches tells whether e is a search tool's look into the files of a directory.
-func (fl *floorWalk) searches(e *effect.Effect) bool {
-	return e.Kind == effect.Read && e.Recursive && !fl.shell() && !fl.server
 }
 
 // shell tells whether the call runs a command.
@@ -136,11 +131,11 @@ func whyEffect(e *effect.Effect) string {
 }
 
 // face returns how the dialect's rules speak of e: for a file tool, the tool
-// itself. Of a tool that fetches, only the file that it writes is looked at here:
-// the stages have seen the address.
+// itself. Of a tool that fetches, only the files are looked at here, `file:///home/u/.env` among
+// them: the stages have seen the address.
 func (fl *floorWalk) face(e *effect.Effect) (Face, bool) {
 	fetches := fl.tool.Canonical == "fetch"
-	if fetches && e.Kind != effect.Write {
+	if fetches && e.Kind == effect.Connect {
 		return Face{}, false
 	}
 	if !fl.shell() && !fetches && !fl.server {
@@ -149,11 +144,7 @@ func (fl *floorWalk) face(e *effect.Effect) (Face, bool) {
 				return Face{fl.f.Call.Tool, field}, true
 			}
 		}
-		// Else it is a name that a search looks at, `.e*`, one of a list, or an address.
-		if e.Raw == "" && !(e.Kind == effect.Read && e.Named()) {
-			return Face{}, false
-		}
-	}
+	} // else it is a name that a search looks at, `.e*`, one of a list, or an address
 	if fl.server && e.Kind != effect.Connect {
 		// The name of a server's tool says whether it reads or writes: `list_issues`.
 		reads, writes := effect.Says(fl.f.Call.Tool)
@@ -231,7 +222,7 @@ func (fl *floorWalk) spellings(e *effect.Effect, face Face) (tight, loosest outc
 func (fl *floorWalk) judgePath(e *effect.Effect, face Face, p string) iter.Seq2[int, outcome] {
 	return func(yield func(int, outcome) bool) {
 		if v, ok := fl.parts.(spellingView); ok {
-			if ways, ok := v.Spellings(fl.f, face.Tool, p, fl.real(p, e.Real)); ok {
+			if ways, ok := v.Spellings(fl.f, face.Tool, p, e.Real); ok {
 				for i, qs := range ways {
 					if !yield(i, fl.judgeQuestions(qs, p)) {
 						return
@@ -240,7 +231,7 @@ func (fl *floorWalk) judgePath(e *effect.Effect, face Face, p string) iter.Seq2[
 				return
 			}
 		} else if fl.parts != nil {
-			if qs, ok := fl.parts.File(fl.f, face.Tool, p, fl.real(p, e.Real)); ok {
+			if qs, ok := fl.parts.File(fl.f, face.Tool, p, e.Real); ok {
 				yield(0, fl.judgeQuestions(qs, p))
 				return
 			}
@@ -259,17 +250,6 @@ func (fl *floorWalk) judgeQuestions(qs []Question, p string) (o outcome) {
 	fl.part.Text = p
 	fl.answered(qs, &o)
 	return o
-}
-
-// real returns where links lead from a path, if that is not known yet.
-func (fl *floorWalk) real(p, known string) string {
-	if known != "" || fl.f.World == nil {
-		return known
-	}
-	if dir, ok := strings.CutSuffix(p, "/"+placeholder); ok { // which is no link
-		return (paths.Resolver{FS: fl.f.World}).Literal(dir).Real + "/" + placeholder
-	}
-	return (paths.Resolver{FS: fl.f.World}).Literal(p).Real
 }
 
 // spell returns the ways to write a path: absolute, from where rules start, also as ./src/a where
@@ -337,14 +317,12 @@ func (fl *floorWalk) possibly(e *effect.Effect, face Face) {
 		if set.IsZero() || set.Exact() || i > 0 && set == sets[0] {
 			continue
 		}
-		if fl.allBelow(e, face, set, set == sets[1] || sets[1].IsZero()) {
-			return
-		}
+		fl.allBelow(e, face, set, set == sets[1] || sets[1].IsZero())
 		if fl.onlyWhole(e) || fl.o.verdict < Allow {
 			continue
 		}
 		r := fl.ruleForSome(e, face, &set)
-		if r == nil || e.Moved() && r.Tool.IsZero() && r.Whole() { // its child stands for all else in a moved directory
+		if r == nil {
 			continue
 		}
 		if fl.confined {
@@ -368,10 +346,10 @@ func (fl *floorWalk) onlyWhole(e *effect.Effect) bool {
 }
 
 // allBelow tightens by the verdict of a directory, and of a file in it, if e certainly touches all
-// that is in there; it tells whether that is stricter than an allow. real: the set is where links lead.
-func (fl *floorWalk) allBelow(e *effect.Effect, face Face, set paths.Set, real bool) bool {
+// that is in there. real: the set is where links lead.
+func (fl *floorWalk) allBelow(e *effect.Effect, face Face, set paths.Set, real bool) {
 	if !set.Below || set.Marked() || e.Path == "" && e.Tags.Has(effect.Patch) {
-		return false
+		return
 	}
 	for _, p := range [...]string{set.Text, set.Text + "/" + placeholder} {
 		inside := *e
@@ -380,10 +358,9 @@ func (fl *floorWalk) allBelow(e *effect.Effect, face Face, set paths.Set, real b
 		}
 		if tight, _ := fl.spellings(&inside, face); tight.verdict < Allow {
 			fl.tighten(tight, fl.origin(e), "it would "+verbOf(e)+" all that is in "+set.Text)
-			return true
+			return
 		}
 	}
-	return false
 }
 
 // ruleForSome returns a deny or ask rule that may apply to some of the paths of e. set becomes the one
