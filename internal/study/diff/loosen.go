@@ -3,6 +3,8 @@ package diff
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -38,8 +40,10 @@ const maxWitnesses = 6_000
 // Made are texts that were made of patterns. Its zero value is empty.
 type Made struct {
 	patterns map[obstat.Text]*pattern.Pattern
+	sampled  map[string][]pattern.Sample // see keyOfSampling
 	texts    map[pair][]string
 	probed   map[probed]probe // of the policy that others are compared with
+	strict   map[decided]*obstat.Decision
 }
 
 // ready returns m with room for texts.
@@ -49,7 +53,8 @@ func (m *Made) ready() *Made {
 	}
 	if m.patterns == nil {
 		m.patterns, m.texts = map[obstat.Text]*pattern.Pattern{}, map[pair][]string{}
-		m.probed = map[probed]probe{}
+		m.probed, m.sampled = map[probed]probe{}, map[string][]pattern.Sample{}
+		m.strict = map[decided]*obstat.Decision{}
 	}
 	return m
 }
@@ -124,8 +129,8 @@ func (c *comparison) at(call *obstat.Call) *obstat.Call {
 // loosens files a call that a strict rule of the policy decides and that is freer with the draft.
 func (c *comparison) loosens(call *obstat.Call) {
 	call = c.at(call)
-	own := c.was.Decide(call, c.seen)
-	if !written(own.Rule) || own.Verdict == obstat.Allow || len(own.Faults) > 0 {
+	own := c.strict(call)
+	if own == nil {
 		return
 	}
 	if c.draft.Specific && own.Verdict == obstat.Ask && general(own.Rule) {
@@ -133,13 +138,38 @@ func (c *comparison) loosens(call *obstat.Call) {
 	}
 	a := c.draft.Before(call)
 	if !written(a.Rule) || a.Verdict == obstat.Allow {
-		a = own // another policy's default is stricter, and no rule
+		a = *own // another policy's default is stricter, and no rule
 	}
 	b := c.draft.After(call)
 	if b.Verdict <= a.Verdict || unreadable(call) {
 		return
 	}
 	c.file(call, &a, &b)
+}
+
+// decided names a policy's decision on a call.
+type decided struct {
+	by   *obstat.Policy
+	call string
+}
+
+// strict returns the policy's decision on a call where a person's rule denies it or asks; nil elsewhere. It is kept:
+// a draft that is being changed is held against the same policy again and again.
+func (c *comparison) strict(call *obstat.Call) *obstat.Decision {
+	text, err := json.Marshal(call)
+	key := decided{c.was, string(text)}
+	if own, known := c.made.strict[key]; known && err == nil {
+		return own
+	}
+	own := c.was.Decide(call, c.seen)
+	kept := &own
+	if !written(own.Rule) || own.Verdict == obstat.Allow || len(own.Faults) > 0 {
+		kept = nil
+	}
+	if err == nil {
+		c.made.strict[key] = kept
+	}
+	return kept
 }
 
 // written tells whether a rule denies or asks and stands in a file: those that a dialect brings along are no
@@ -184,6 +214,34 @@ func strictRules(a, b *obstat.Program) (out []rule) {
 		}
 	}
 	return out
+}
+
+// samples returns samples of a template's patterns, also of pairs of those that are too many to be followed at once.
+// It remembers them: many templates lead to the same patterns.
+func (m *Made) samples(s *pattern.Sampling, most int) []pattern.Sample {
+	key := keyOfSampling(s)
+	out, known := m.sampled[key]
+	if !known {
+		all := false
+		if out, all = s.Samples(); !all && len(s.Within) > 0 {
+			out = append(out, m.pairs(s, most)...)
+		}
+		m.sampled[key] = out
+	}
+	return out
+}
+
+// keyOfSampling returns a text that is the same for samplings of the same patterns.
+func keyOfSampling(s *pattern.Sampling) string {
+	var key strings.Builder
+	for _, p := range s.Within {
+		fmt.Fprintf(&key, "%p ", p)
+	}
+	for i, p := range s.Patterns {
+		fmt.Fprintf(&key, "%p %q %t ", p, s.Before[i], s.Of == nil || s.Of[i])
+	}
+	fmt.Fprint(&key, s.Of == nil)
+	return key.String()
 }
 
 // pairs returns samples of each pattern that counts together with each other one, for patterns that are

@@ -17,9 +17,8 @@ import (
 // known here.
 type search struct {
 	*comparison
-	rules    []rule // of both, each once
-	all      bool   // more than rules differ
-	made     *Made
+	rules    []rule          // of both, each once
+	all      bool            // more than rules differ
 	seen     map[string]bool // templates that would be decided like others
 	tools    []string        // named by When stages
 	toolName map[string]bool // fields of rules that show the tool's name
@@ -37,7 +36,8 @@ type rule struct {
 
 func newSearch(c *comparison) *search {
 	a, b := c.was.Program(), c.now.Program()
-	s := &search{comparison: c, made: c.made.ready(), seen: map[string]bool{},
+	c.made = c.made.ready()
+	s := &search{comparison: c, seen: map[string]bool{},
 		all:    bare(a) != bare(b),
 		groups: map[string]*group{}, same: map[string]*group{}, names: map[string]*name{}}
 	s.rules = merge(a, b)
@@ -432,11 +432,7 @@ func (s *search) sample(t *template, sampling *pattern.Sampling) {
 		if within != nil {
 			sampling.Within, sampling.Limit = []*pattern.Pattern{within}, 0
 		}
-		samples, all := sampling.Samples()
-		if !all && within != nil {
-			samples = append(samples, s.made.pairs(sampling, s.most())...)
-		}
-		for _, x := range samples {
+		for _, x := range s.made.samples(sampling, s.most()) {
 			for _, end := range t.kind.endings() {
 				if text := x.Text + end; !tried[text] && (end == "" || alikeHits(sampling, text, x.Hits)) {
 					tried[text] = true

@@ -103,6 +103,7 @@ type search struct {
 	list     []*candidate
 	byKey    map[string]*candidate
 	accepted []obstat.Offer
+	made     diff.Made // of the policy, over all suggestions
 }
 
 // read takes the calls out of the records and decides each by the policy as it is.
@@ -278,7 +279,7 @@ const maxWitnesses = 1_500
 // have approved its asks.
 func (s *search) loosens(pol *obstat.Policy) bool {
 	return len(diff.Loosened(&diff.Draft{Was: []*obstat.Policy{s.l.Policy}, Now: pol, Specific: true,
-		Limit: maxWitnesses})) > 0
+		Limit: maxWitnesses, Made: &s.made})) > 0
 }
 
 func calls(list []*deed) (n int) {
