@@ -214,7 +214,13 @@ func (p *tab) soon(expression string) bool {
 // TestBrowser: people answer in a real browser.
 func TestBrowser(t *testing.T) {
 	browser := chromium(t)
-	t.Run("approve", func(t *testing.T) {
+	run := func(name string, test func(*testing.T, context.Context)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // each has a server and tabs of its own; much of the time is a person's
+			test(t, browser)
+		})
+	}
+	run("approve", func(t *testing.T, browser context.Context) {
 		s := open(t)
 		ann := s.tab(browser, "ann", "dev")
 		ann.sees("Nothing stands in the way")
@@ -225,7 +231,7 @@ func TestBrowser(t *testing.T) {
 		s.waitFor(id, approval.Approved)
 		ann.sees("Nothing stands in the way")
 	})
-	t.Run("deny with words", func(t *testing.T) {
+	run("deny with words", func(t *testing.T, browser context.Context) {
 		s := open(t)
 		ann := s.tab(browser, "ann", "dev")
 		id := s.run("git push --force").Request.ID
@@ -236,17 +242,17 @@ func TestBrowser(t *testing.T) {
 			t.Errorf("%+v", r.Answers)
 		}
 	})
-	t.Run("Enter in a field answers nothing", func(t *testing.T) { enter(t, browser) })
-	t.Run("keys", func(t *testing.T) { fifty(t, browser) })
-	t.Run("a key that is held down", func(t *testing.T) { heldDown(t, browser) })
-	t.Run("take back", func(t *testing.T) { takeBack(t, browser) })
-	t.Run("always with an edited rule", func(t *testing.T) { alwaysEdited(t, browser) })
-	t.Run("a group", func(t *testing.T) { similar(t, browser) })
-	t.Run("several", func(t *testing.T) { selected(t, browser) })
-	t.Run("the pane shows the selection", func(t *testing.T) { paneOfSelection(t, browser) })
-	t.Run("two browsers race", func(t *testing.T) { race(t, browser) })
-	t.Run("looking", func(t *testing.T) { looking(t, browser) })
-	t.Run("reload during a request", func(t *testing.T) {
+	run("Enter in a field answers nothing", enter)
+	run("keys", fifty)
+	run("a key that is held down", heldDown)
+	run("take back", takeBack)
+	run("always with an edited rule", alwaysEdited)
+	run("a group", similar)
+	run("several", selected)
+	run("the pane shows the selection", paneOfSelection)
+	run("two browsers race", race)
+	run("looking", looking)
+	run("reload during a request", func(t *testing.T, browser context.Context) {
 		s := open(t)
 		ann := s.tab(browser, "ann", "dev")
 		id := s.run("make").Request.ID
@@ -256,7 +262,7 @@ func TestBrowser(t *testing.T) {
 		s.waitFor(id, approval.Approved)
 		ann.goes("make")
 	})
-	t.Run("what is typed stays", func(t *testing.T) {
+	run("what is typed stays", func(t *testing.T, browser context.Context) {
 		s := open(t)
 		ann := s.tab(browser, "ann", "dev")
 		id := s.run("make").Request.ID
@@ -274,15 +280,15 @@ func TestBrowser(t *testing.T) {
 		ann.sees("Bob denied it") // the words are there, and so is the focus
 		ann.see(fmt.Sprintf("document.activeElement == document.querySelector(%[1]q) && document.activeElement.value == 'wait a moment'", card(id, ".words")))
 	})
-	t.Run("time ends while somebody types", func(t *testing.T) { expires(t, browser) })
-	t.Run("a call through the MCP gateway", func(t *testing.T) { mcpCall(t, browser) })
-	t.Run("a policy with an error at line 3", func(t *testing.T) { policyError(t, browser) })
-	t.Run("put in force", func(t *testing.T) { putInForce(t, browser) })
-	t.Run("a long word", func(t *testing.T) { longWord(t, browser) })
-	t.Run("phone and dark", func(t *testing.T) { phone(t, browser) })
-	t.Run("pages", func(t *testing.T) { pages(t, browser) })
-	t.Run("from a chat", func(t *testing.T) { fromChat(t, browser) })
-	t.Run("changes", func(t *testing.T) { browseChanges(t, browser) })
+	run("time ends while somebody types", expires)
+	run("a call through the MCP gateway", mcpCall)
+	run("a policy with an error at line 3", policyError)
+	run("put in force", putInForce)
+	run("a long word", longWord)
+	run("phone and dark", phone)
+	run("pages", pages)
+	run("from a chat", fromChat)
+	run("changes", browseChanges)
 }
 
 // fifty: of 500 requests that wait, few rows are in the page, an event brings little, and fifty are answered by

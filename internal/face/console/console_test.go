@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -49,8 +50,7 @@ func open(t *testing.T, behind ...mcp.Member) *site {
 // openWith opens a server with other options.
 func openWith(t *testing.T, change func(*server.Options)) *site {
 	t.Helper()
-	s := &site{t: t, store: new(memory.Store), file: "opencode.json"}
-	t.Chdir(t.TempDir())
+	s := &site{t: t, store: new(memory.Store), file: filepath.Join(t.TempDir(), "opencode.json")}
 	must(t, os.WriteFile(s.file, []byte(rules), 0o600))
 	h := httptest.NewUnstartedServer(nil)
 	opts := server.Options{Store: s.store, Policy: &gate.Files{Names: []string{s.file}, NoPins: true}, Hosts: []string{h.Listener.Addr().String()}, Console: console.New}
