@@ -20,6 +20,7 @@ type search struct {
 	rules    []rule          // of both, each once
 	all      bool            // more than rules differ
 	seen     map[string]bool // templates that would be decided like others
+	alike    map[string]bool // those of tools that are looked at like others, see likeness
 	tools    []string        // named by When stages
 	toolName map[string]bool // fields of rules that show the tool's name
 	groups   map[string]*group
@@ -37,7 +38,7 @@ type rule struct {
 func newSearch(c *comparison) *search {
 	a, b := c.was.Program(), c.now.Program()
 	c.made = c.made.ready()
-	s := &search{comparison: c, seen: map[string]bool{},
+	s := &search{comparison: c, seen: map[string]bool{}, alike: map[string]bool{},
 		all:    bare(a) != bare(b),
 		groups: map[string]*group{}, same: map[string]*group{}, names: map[string]*name{}}
 	s.rules = merge(a, b)
@@ -157,15 +158,19 @@ func (s *search) compiled(t obstat.Text) *pattern.Pattern {
 }
 
 func (s *search) run() {
+	fields := s.fields()
 	for _, tool := range s.toolNames() {
-		for _, t := range templatesOf(tool, s.fields()) {
+		like := s.likeness(tool)
+		for _, t := range templatesOf(tool, fields) {
 			if s.left < 0 {
 				return
 			}
 			if s.draft != nil && t.wrap == byPath {
 				continue // a rule made for `x/npm` would lead to `x/x/npm`
 			}
-			s.template(&t)
+			if !s.known(like, &t) {
+				like.first(t.kind, s.template(&t))
+			}
 		}
 	}
 	s.wholeInputs()
@@ -330,11 +335,44 @@ func (n *name) alike(o *name) bool {
 // A reader is a subject that a template leads to.
 type reader struct{ tool, field, before string }
 
-// template makes calls of one form up.
-func (s *search) template(t *template) {
+// A likeness tells which tools are looked at alike: by their fields, by the rules about them, and by what the first
+// call of a kind has led to. Agents have many names for one tool: of `Bash`, `shell` and `exec_command`, calls of each
+// kind are explained once, and all other forms of them for one of the three.
+type likeness struct {
+	tool  string
+	signs map[kind]string // of the first template of each kind; "" where its call was none for the tool
+}
+
+func (s *search) likeness(tool string) *likeness {
+	t, known := effect.Lookup(tool)
+	fields := fmt.Sprint(known, t.Canonical, t.Command, t.Paths, t.Dir, t.URL, t.Names, t.Server, t.Write)
+	return &likeness{fmt.Sprint(fields, s.about(tool).id), map[kind]string{}}
+}
+
+// first keeps what the first template of a kind has led to.
+func (l *likeness) first(k kind, sign string) {
+	if _, there := l.signs[k]; !there {
+		l.signs[k] = sign
+	}
+}
+
+// known tells whether the template of a tool that is alike was looked at, and remembers this one.
+func (s *search) known(l *likeness, t *template) bool {
+	sign := l.signs[t.kind]
+	if sign == "" {
+		return false
+	}
+	key := fmt.Sprint(l.tool, sign, t.key, t.wrap)
+	was := s.alike[key]
+	s.alike[key] = true
+	return was
+}
+
+// template makes calls of one form up. It returns what tells the form from others; "" for a call that is none.
+func (s *search) template(t *template) (sign string) {
 	readers, ok := s.probe(t)
 	if !ok {
-		return
+		return ""
 	}
 	sampling := &pattern.Sampling{Of: []bool{}, Before: []string{}}
 	type looked struct {
@@ -347,7 +385,7 @@ func (s *search) template(t *template) {
 	for _, r := range readers {
 		shown[r.tool+" "+r.field] = true
 	}
-	sign := fmt.Sprint(t.kind, t.wrap, slices.Contains(s.tools, t.tool), s.naming(t.tool))
+	sign = fmt.Sprint(t.kind, t.wrap, slices.Contains(s.tools, t.tool), s.naming(t.tool))
 	for _, r := range readers {
 		about := s.about(r.tool)
 		sign += fmt.Sprint(r.field, r.before, about.id)
@@ -373,7 +411,7 @@ func (s *search) template(t *template) {
 		}
 	}
 	if !relevant || s.seen[sign] {
-		return
+		return sign
 	}
 	s.seen[sign] = true
 	if whole {
@@ -385,6 +423,7 @@ func (s *search) template(t *template) {
 		}
 	}
 	s.sample(t, sampling)
+	return sign
 }
 
 // serverPrefix begins the names of tools of servers.
