@@ -1,4 +1,4 @@
-package agent_test
+package archtest
 
 import (
 	"bytes"
@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// toyBuilt builds an obstat that knows one agent more: the file toy_test.go and one line in agent.go.
+// toyBuilt builds an obstat that knows one agent more: the file agent/toy_test.go and one line in agent/agent.go.
 func toyBuilt(t *testing.T) string {
 	t.Helper()
-	here, err := filepath.Abs(".")
+	here, err := filepath.Abs("../../agent")
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := os.ReadFile("agent.go")
+	list, err := os.ReadFile(filepath.Join(here, "agent.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func toyBuilt(t *testing.T) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "obstat")
-	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "../cmd/obstat")
+	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "github.com/obstat/obstat/cmd/obstat")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -57,7 +57,14 @@ func TestToyBuilt(t *testing.T) {
 		out, _ := cmd.CombinedOutput()
 		return string(out), cmd.ProcessState.ExitCode()
 	}
-	write(t, project, "obstat.yaml", "version: 1\nallow: [\"read, write and delete anywhere\", run anything, tool anything]\ndeny: [run rm]\n")
+	const rules = "version: 1\nallow: [\"read, write and delete anywhere\", run anything, tool anything]\n" +
+		"deny: [run rm]\n"
+	if err := os.MkdirAll(project, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(project, "obstat.yaml"), []byte(rules), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	call := func(tool, input string) string {
 		return `{"toyVersion":1,"does":"` + tool + `","with":` + input + `,"where":"` + project + `"}`
 	}
@@ -84,15 +91,5 @@ func TestToyBuilt(t *testing.T) {
 		if out, exit := run(tc.stdin, tc.args...); exit != tc.exit || !strings.Contains(out, tc.says) {
 			t.Errorf("%s: exit %d, not %d with %q:\n%s", tc.name, exit, tc.exit, tc.says, out)
 		}
-	}
-}
-
-func write(t *testing.T, dir, name, text string) {
-	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
 	}
 }
