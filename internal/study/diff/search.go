@@ -169,7 +169,7 @@ func (s *search) run() {
 				continue // a rule made for `x/npm` would lead to `x/x/npm`
 			}
 			if !s.known(like, &t) {
-				like.first(t.kind, s.template(&t))
+				like.first(t.form(), s.template(&t))
 			}
 		}
 	}
@@ -336,29 +336,37 @@ func (n *name) alike(o *name) bool {
 type reader struct{ tool, field, before string }
 
 // A likeness tells which tools are looked at alike: by their fields, by the rules about them, and by what the first
-// call of a kind has led to. Agents have many names for one tool: of `Bash`, `shell` and `exec_command`, calls of each
-// kind are explained once, and all other forms of them for one of the three.
+// call of a form has led to. Agents have many names for one tool: of `Bash`, `shell` and `exec_command`, a call of each
+// form is explained, and all others of one of the three.
 type likeness struct {
 	tool  string
-	signs map[kind]string // of the first template of each kind; "" where its call was none for the tool
+	signs map[form]string // of the first template of each form; "" where its call was none for the tool
 }
+
+// A form is what a template's call is about, and whether that lies outside of the project.
+type form struct {
+	kind
+	outside bool
+}
+
+func (t *template) form() form { return form{t.kind, strings.Contains(t.wrap, "/%")} }
 
 func (s *search) likeness(tool string) *likeness {
 	t, known := effect.Lookup(tool)
 	fields := fmt.Sprint(known, t.Canonical, t.Command, t.Paths, t.Dir, t.URL, t.Names, t.Server, t.Write)
-	return &likeness{fmt.Sprint(fields, s.about(tool).id), map[kind]string{}}
+	return &likeness{fmt.Sprint(fields, s.about(tool).id), map[form]string{}}
 }
 
-// first keeps what the first template of a kind has led to.
-func (l *likeness) first(k kind, sign string) {
-	if _, there := l.signs[k]; !there {
-		l.signs[k] = sign
+// first keeps what the first template of a form has led to.
+func (l *likeness) first(of form, sign string) {
+	if _, there := l.signs[of]; !there {
+		l.signs[of] = sign
 	}
 }
 
 // known tells whether the template of a tool that is alike was looked at, and remembers this one.
 func (s *search) known(l *likeness, t *template) bool {
-	sign := l.signs[t.kind]
+	sign := l.signs[t.form()]
 	if sign == "" {
 		return false
 	}
