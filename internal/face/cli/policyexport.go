@@ -3,9 +3,12 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +27,7 @@ type exportOptions struct {
 	Policy policyOptions
 	To     string `flag:"to" words:"claude-code codex cursor gemini opencode"`
 	Check  bool   `flag:"check"`
+	Write  bool   `flag:"write"`
 	Most   int    `flag:"most"`
 }
 
@@ -54,14 +58,26 @@ func (o *exportOptions) run(_ context.Context, files []string) error {
 	if err != nil {
 		return err
 	}
+	name := filepath.Join(p.Dir, filepath.FromSlash(res.File))
 	if o.Check {
-		return o.same(p.Dir, res)
+		return o.same(name, &target, res)
+	}
+	if o.Write {
+		err := textedit.UpdateFile(name, func(have []byte) ([]byte, error) {
+			o.stays(&target, have)
+			return target.Merge(have, res.Text)
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", o.short(name), err)
+		}
 	}
 	if o.jsonFlag {
 		return writeJSON(o.IO.Out, res)
 	}
-	if _, err := io.WriteString(o.IO.Out, res.Text); err != nil {
-		return err
+	if !o.Write {
+		if _, err := io.WriteString(o.IO.Out, res.Text); err != nil {
+			return err
+		}
 	}
 	s := newScreen(o.IO)
 	s.exported(res, o.Most)
@@ -69,19 +85,67 @@ func (o *exportOptions) run(_ context.Context, files []string) error {
 }
 
 // same compares the agent's file with the export, for CI.
-func (o *exportOptions) same(dir string, res *convert.Exported) error {
-	name := filepath.Join(dir, filepath.FromSlash(res.File))
-	have, err := textedit.ReadFile(name)
-	switch {
-	case err != nil:
-		return err
-	case !bytes.Equal(have, []byte(res.Text)):
-		return fmt.Errorf("%s is not what this policy is exported to; obstat policy export --to %s writes it",
-			o.short(name), o.To)
+func (o *exportOptions) same(name string, target *convert.Target, res *convert.Exported) error {
+	have, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no %s; obstat policy export --to %s --write makes it", o.short(name), o.To)
 	}
+	if err != nil {
+		return err
+	}
+	want, err := target.Merge(have, res.Text)
+	if errors.Is(err, convert.ErrOwnRules) {
+		want, err = []byte(res.Text), nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.short(name), err)
+	}
+	if !bytes.Equal(have, want) {
+		return fmt.Errorf("%s is not what this policy is exported to%s; obstat policy export --to %s --write changes it",
+			o.short(name), differing(target.Keys != nil, string(have), string(want)), o.To)
+	}
+	o.stays(target, have)
 	fmt.Fprintf(o.IO.Out, "%s says what the policy says\n", visible(o.short(name)))
 	return nil
 }
+
+// stays tells which parts of a file the proof has not looked at.
+func (o *exportOptions) stays(target *convert.Target, have []byte) {
+	if keys := target.Stays(have); len(keys) > 0 {
+		fmt.Fprintf(o.IO.Err, "%s: not an export's, and not looked at; the agent may be freer by it\n",
+			visible(strings.Join(keys, ", ")))
+	}
+}
+
+// differing tells the rules, or lines, that are missing and those that are too many, a few of each.
+func differing(json bool, have, want string) (out string) {
+	const most = 3
+	parts := func(text string) []string {
+		return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || json && strings.ContainsRune(",[{]}", r) })
+	}
+	for _, side := range []struct{ of, other, word string }{{want, have, "lacks"}, {have, want, "has besides"}} {
+		known := map[string]bool{}
+		for _, line := range parts(side.other) {
+			known[bare(line)] = true
+		}
+		var lines []string
+		for _, line := range parts(side.of) {
+			if line = bare(line); line != "" && !known[line] {
+				lines = append(lines, line)
+			}
+		}
+		if n := len(lines); n > most {
+			lines = append(lines[:most], fmt.Sprintf("%d more", n-most))
+		}
+		if len(lines) > 0 {
+			out += ": it " + side.word + " " + visible(strings.Join(lines, ", "))
+		}
+	}
+	return strings.Replace(out, ": it has besides", "; it has besides", min(1, strings.Count(out, "lacks")))
+}
+
+// bare is a line without what stands around a rule.
+func bare(line string) string { return strings.Trim(line, " \t\r\n,") }
 
 // exported lists the parts of sentences without a rule, those with the same reason together, and calls that the agent
 // alone would allow.

@@ -1,7 +1,9 @@
 package convert
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +11,9 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/internal/format/textedit"
+	"github.com/obstat/obstat/internal/format/tree"
+	"github.com/obstat/obstat/internal/format/yamlx"
 	"github.com/obstat/obstat/internal/study/diff"
 	"github.com/obstat/obstat/internal/study/explain"
 	"github.com/obstat/obstat/paths"
@@ -43,12 +48,18 @@ type Target struct {
 	Options map[string]string // of the dialect
 	// File is where the agent looks for the policy.
 	File string
+	// Keys lead to the values of a JSON file that the export is about; none: to all of the file.
+	Keys [][]any
+	// Beside are further keys of that file that decide something, such as a mode.
+	Beside [][]any
 	// Tools are the agent's own; calls are made of these and of servers' tools.
 	Tools []string
 	// Refuses tells whether the agent refuses a call whatever its rules say; nil: none.
 	Refuses func(*obstat.Call) bool
 	// Rules writes one target of a sentence as rules; none where the language cannot say it.
 	Rules func(v obstat.Verdict, verb, target string) []string
+	// Paths writes several paths as rules; nil: as Rules writes each.
+	Paths func(v obstat.Verdict, verb string, targets []string) []string
 	// Close returns rules that ask about a call which the agent allows by itself; nil: the language has none.
 	Close func(r *diff.Region) []string
 	// Words: what the agent makes of the words of its rules is known from its program. The export is then proved without
@@ -104,9 +115,10 @@ type export struct {
 	out   *Exported
 	rules []ExportRule
 	made  diff.Made
-	list  []*obstat.Rule    // of the policy, each once
-	calls []*obstat.Call    // witnesses of what an agent may not see through
-	asks  map[string]string // by their inputs, the commands to ask about
+	list  []*obstat.Rule      // of the policy, each once
+	named map[string][]string // the paths of its own places
+	calls []*obstat.Call      // witnesses of what an agent may not see through
+	asks  map[string]string   // by their inputs, the commands to ask about
 }
 
 // maxCloses bounds how often rules are taken out or added, and maxSearched how many calls are made up each time.
@@ -121,7 +133,7 @@ const (
 func Export(l *dialect.Loaded, t *Target) (*Exported, error) {
 	e := &export{Target: t, l: l, out: &Exported{V: 1, To: t.Dialect.Name(), File: t.File, Unsaid: []Unsaid{},
 		Looser: []diff.Region{}, Alone: []diff.Region{}}}
-	e.list = e.ruleList()
+	e.list, e.named = e.ruleList(), places(l.Input)
 	for _, r := range e.list {
 		e.sentence(r)
 	}
@@ -153,6 +165,44 @@ func Export(l *dialect.Loaded, t *Target) (*Exported, error) {
 		e.finish(rep.Regions)
 		return e.out, nil
 	}
+}
+
+// ErrOwnRules says that a file has rules which no export has written.
+var ErrOwnRules = errors.New("it has rules that are no export; take them over with obstat policy convert, or move it away")
+
+// Merge puts an export into an agent's file, and leaves what else the file says.
+func (t *Target) Merge(have []byte, text string) ([]byte, error) {
+	if len(bytes.TrimSpace(have)) == 0 {
+		return []byte(text), nil
+	}
+	if t.Keys == nil {
+		if mark, _, _ := strings.Cut(exportedHead, "."); !bytes.HasPrefix(have, []byte(mark)) {
+			return nil, ErrOwnRules
+		}
+		return []byte(text), nil
+	}
+	root, problems := textedit.JSON.Parse([]byte(text))
+	if len(problems) > 0 {
+		return nil, problems[0]
+	}
+	for _, key := range t.Keys {
+		var err error
+		if have, err = textedit.JSONC.Set(have, root.At(key...), key...); err != nil {
+			return nil, err
+		}
+	}
+	return have, nil
+}
+
+// Stays lists what else of a file decides something, which the proof has not looked at.
+func (t *Target) Stays(have []byte) (out []string) {
+	root, _ := textedit.JSONC.Parse(have)
+	for _, key := range t.Beside {
+		if root.At(key...) != nil {
+			out = append(out, strings.ReplaceAll(strings.Trim(fmt.Sprint(key), "[]"), " ", "."))
+		}
+	}
+	return out
 }
 
 // finish sorts what is not said by its reason, counts the rules, and tells the regions apart that the file frees from
@@ -219,7 +269,7 @@ func (e *export) sentence(r *obstat.Rule) {
 	var except []ExportRule
 	for verb := range strings.FieldsFuncSeq(strings.ReplaceAll(p.Verbs, " and ", " "), isSeparator) {
 		for _, target := range exceptionsOf(r, verb, &p) {
-			asks := e.Rules(obstat.Ask, verb, target)
+			asks := e.texts(obstat.Ask, verb, target)
 			if r.Verdict == obstat.Allow && len(asks) == 0 {
 				e.unsaid(r, r.Source, "the language has no word for its exception "+target)
 				return
@@ -234,7 +284,7 @@ func (e *export) sentence(r *obstat.Rule) {
 	}
 	for verb := range strings.FieldsFuncSeq(strings.ReplaceAll(p.Verbs, " and ", " "), isSeparator) {
 		for _, target := range p.Targets {
-			texts := e.Rules(r.Verdict, verb, target)
+			texts := e.texts(r.Verdict, verb, target)
 			if len(texts) == 0 {
 				e.unsaid(r, verb+" "+target, "the language has no such rule")
 			}
@@ -243,6 +293,57 @@ func (e *export) sentence(r *obstat.Rule) {
 			}
 		}
 	}
+}
+
+// texts writes one target of a sentence as rules, and all paths of a place of the policy's own.
+func (e *export) texts(v obstat.Verdict, verb, target string) []string {
+	if target == "anything" || target == "anywhere" {
+		target = map[bool]string{true: "anywhere", false: "anything"}[verb == "connect"]
+	}
+	own := e.named[target]
+	if own == nil {
+		return e.Rules(v, verb, target)
+	}
+	var out []string
+	if e.Paths != nil {
+		out, own = e.Paths(v, verb, own), nil
+	}
+	for _, t := range own {
+		texts := e.Rules(v, verb, t)
+		if len(texts) == 0 {
+			return nil
+		}
+		out = append(out, texts...)
+	}
+	if slices.Contains(builtinPlaces, target) {
+		out = append(out, e.Rules(v, verb, target)...)
+	}
+	return out
+}
+
+// builtinPlaces are those that a policy may add paths to.
+var builtinPlaces = []string{"secrets"}
+
+// places reads the paths of a policy's own places, `places: {work: [src, docs]}`.
+func places(in *dialect.Input) map[string][]string {
+	out := map[string][]string{}
+	for i := range in.Files {
+		root, _ := yamlx.Parse(in.Files[i].Data, yamlx.Options{})
+		list := root.Get("places")
+		if !list.Is(tree.Object) {
+			continue
+		}
+		for _, m := range list.Members {
+			for _, n := range m.Value.Items() {
+				p := n.Text()
+				if !isPath(p) {
+					p = "./" + p // a word alone is a file of the project
+				}
+				out[m.Key] = append(out[m.Key], p)
+			}
+		}
+	}
+	return out
 }
 
 // conditional tells whether a rule holds under some circumstances alone, by its `when:`.

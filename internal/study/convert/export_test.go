@@ -2,6 +2,7 @@ package convert_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -259,5 +260,62 @@ func TestExportForms(t *testing.T) {
 			t.Errorf("%s is looser: %+v", tt.agent, res.Looser[0])
 		}
 		t.Logf("%s: %d rules, %d added, %d sentences without one", tt.agent, res.Said, res.Added, len(res.Unsaid))
+	}
+}
+
+// TestExportPlaces: a place of the policy's own is said by its paths, also where it adds to the secrets.
+func TestExportPlaces(t *testing.T) {
+	const text = "version: 1\nplaces:\n  work: [src, docs]\n  secrets: [tokens/**]\n" +
+		"allow: [read anywhere, write workspace, run anything]\nask: [write work]\ndeny: [read secrets]\n"
+	l := load(t, native.Name, native.File, text, nil)
+	for agent, want := range map[string][]string{
+		"claude-code": {`"Edit(/src)"`, `"Edit(/docs)"`, `"Read(tokens/**)"`, `"Read(//**/.netrc)"`},
+		"gemini":      {"(?:src|docs)", "(?:tokens)"},
+		"opencode":    {`"src": "ask"`, `"docs/*": "ask"`, `"tokens/*": "deny"`, `"*.netrc": "deny"`},
+	} {
+		target := convert.Targets()[agent]
+		var err error
+		if target.Dialect, err = all.Find(target.Name); err != nil {
+			t.Fatal(err)
+		}
+		res, err := convert.Export(l, &target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range want {
+			if !strings.Contains(res.Text, w) {
+				t.Errorf("%s: %s is missing", agent, w)
+			}
+		}
+		for _, u := range res.Unsaid {
+			t.Errorf("%s says no %s %s: %s", agent, u.Verdict, u.Rule, u.Why)
+		}
+	}
+}
+
+// TestExportMerge puts an export into files that say more.
+func TestExportMerge(t *testing.T) {
+	targets := convert.Targets()
+	for _, tt := range []struct{ agent, have, text, want, stays string }{
+		{"claude-code", "", "{}\n", "{}\n", "[]"},
+		{"claude-code", `{"model": "m", "permissions": {"defaultMode": "plan", "allow": ["Read"]}}`,
+			`{"permissions": {"allow": [], "ask": ["Bash"], "deny": []}}`,
+			`{"model": "m", "permissions": {"defaultMode": "plan", "allow": [], "ask": ["Bash"], "deny": []}}`,
+			"[permissions.defaultMode]"},
+		{"opencode", "{\n  // mine\n  \"agent\": {},\n  \"permission\": \"allow\"\n}\n", `{"permission": {"*": "ask"}}`,
+			"{\n  // mine\n  \"agent\": {},\n  \"permission\": {\n    \"*\": \"ask\"\n  }\n}\n", "[agent]"},
+		{"codex", "# Exported by obstat policy export of old\n", "new\n", "new\n", "[]"},
+		{"codex", "prefix_rule(pattern=[\"ls\"])\n", "new\n", "", "[]"},
+		{"gemini", "[[rule]]\n", "new\n", "", "[]"},
+		{"cursor", "{", "{}", "", "[]"},
+	} {
+		target := targets[tt.agent]
+		got, err := target.Merge([]byte(tt.have), tt.text)
+		if string(got) != tt.want || (err != nil) != (tt.want == "") {
+			t.Errorf("%s: %q with %q is %q, %v", tt.agent, tt.have, tt.text, got, err)
+		}
+		if stays := fmt.Sprint(target.Stays([]byte(tt.have))); stays != tt.stays {
+			t.Errorf("%s: %s stays of %q", tt.agent, stays, tt.have)
+		}
 	}
 }

@@ -19,21 +19,26 @@ import (
 // Tools that change nothing outside of the agent (lists of tasks, help) are left out of Tools.
 func Targets() map[string]Target {
 	lists := map[obstat.Verdict]string{obstat.Allow: "allow", obstat.Ask: "ask", obstat.Deny: "deny"}
+	list := func(key string) []any { return []any{"permissions", key} }
 	return map[string]Target{
 		"claude-code": {Name: "claudecode", File: ".claude/settings.json",
-			Tools: strings.Fields("Bash PowerShell Read Edit Write NotebookEdit Glob Grep WebFetch WebSearch Skill Task"),
-			Rules: claudeRules, Close: claudeClose, Text: permissionsText(lists), Words: true,
+			Keys:   [][]any{list("allow"), list("ask"), list("deny")},
+			Beside: [][]any{list("defaultMode"), list("additionalDirectories")},
+			Tools:  strings.Fields("Bash PowerShell Read Edit Write NotebookEdit Glob Grep WebFetch WebSearch Skill Task"),
+			Rules:  claudeRules, Close: claudeClose, Text: permissionsText(lists), Words: true,
 			Command: func(text string) string { return "Bash(" + text + ")" }},
 		"codex": {Name: "codex", File: ".codex/rules/default.rules", Rules: codexRules, Text: codexText, Words: true,
 			Tools: strings.Fields("shell exec_command apply_patch")},
 		"cursor": {Name: "cursor", File: ".cursor/cli.json", Rules: cursorRules,
+			Keys:  [][]any{list("allow"), list("deny")},
 			Tools: strings.Fields("Shell Read Write Delete Grep Glob LS WebFetch"),
 			Text:  permissionsText(map[obstat.Verdict]string{obstat.Allow: "allow", obstat.Deny: "deny"})},
 		"gemini": {Name: "gemini", File: ".gemini/policies/obstat.toml", Tools: geminiTools, Refuses: geminiRefuses,
 			Rules: geminiRules,
 			Close: func(r *diff.Region) []string { return []string{geminiTool(r.Call.Tool)} }, Text: geminiText,
-			Words: true, Command: geminiCommand},
-		"opencode": {Name: "opencode", File: "opencode.json", Options: map[string]string{"agent": "build"},
+			Words: true, Command: geminiCommand, Paths: geminiList},
+		"opencode": {Name: "opencode", File: "opencode.json", Keys: [][]any{{"permission"}},
+			Beside: [][]any{{"agent"}, {"mode"}, {"tools"}}, Options: map[string]string{"agent": "build"},
 			Tools: strings.Fields("bash read edit write patch glob grep webfetch websearch skill task"),
 			Rules: opencodeRules, Text: opencodeText, Words: true,
 			Command: func(text string) string { return "bash\t" + text }},
@@ -378,15 +383,22 @@ func geminiPaths(v obstat.Verdict, verb, target string) []string {
 	if target == "workspace" || target == "anything" {
 		return []string{"toolName = " + geminiFiles[verb]}
 	}
-	if v == obstat.Allow {
+	return geminiList(v, verb, placeTargets(target))
+}
+
+// geminiList writes a rule about several paths.
+func geminiList(v obstat.Verdict, verb string, list []string) []string {
+	if v == obstat.Allow || geminiFiles[verb] == "" {
 		return nil // a rule sees the path as the model wrote it, `src/../../x`
 	}
 	var alts []string
-	for _, t := range placeTargets(target) {
+	for _, t := range list {
 		if t = strings.Trim(t, `"`); !isPath(t) {
 			return nil
 		}
-		alts = append(alts, pathExpression(t))
+		if alt := pathExpression(t); !slices.Contains(alts, alt) {
+			alts = append(alts, alt)
+		}
 	}
 	var out []string
 	for len(alts) > 0 {
@@ -409,7 +421,7 @@ const maxAlternatives = 1_500
 
 // pathExpression writes a path of obstat.yaml as an expression for the end of a path, directories before it left out.
 func pathExpression(p string) string {
-	for _, before := range []string{"./", "~/", "**/", "/"} {
+	for _, before := range []string{"./", "~/", "/**/", "**/", "/"} {
 		p = strings.TrimPrefix(p, before)
 	}
 	p = strings.TrimSuffix(p, "/**")
@@ -512,6 +524,9 @@ func opencodeListed(tool, target string) (out []string) {
 // opencodePath writes the patterns of a path: in the project, below it, and as a directory outside of it.
 func opencodePath(v obstat.Verdict, tool, target string) (out []string) {
 	p := strings.TrimPrefix(strings.Trim(target, `"`), "./")
+	if strings.HasPrefix(p, "/**/") && v != obstat.Allow {
+		p = p[1:] // wherever it lies: a path outside is shown as `../../x`
+	}
 	if !isPath(target) {
 		return nil
 	}

@@ -58,10 +58,10 @@ func (e *export) subjects() (s subject) {
 	for _, r := range e.list {
 		p := Parts(r.Source)
 		for verb := range strings.FieldsFuncSeq(strings.ReplaceAll(p.Verbs, " and ", " "), isSeparator) {
-			for _, t := range p.Targets {
+			for _, t := range e.targets(p.Targets) {
 				s.note(verb, t, r.Verdict == obstat.Allow)
 			}
-			for _, t := range p.Except {
+			for _, t := range e.targets(p.Except) {
 				s.note(verb, t, r.Verdict != obstat.Allow)
 			}
 		}
@@ -74,6 +74,18 @@ func (e *export) subjects() (s subject) {
 		*list = slices.Compact(*list)
 	}
 	return s
+}
+
+// targets puts the paths of the policy's own places where their names stand.
+func (e *export) targets(list []string) (out []string) {
+	for _, t := range list {
+		if own := e.named[t]; own != nil {
+			out = append(out, own...)
+			continue
+		}
+		out = append(out, t)
+	}
+	return out
 }
 
 // note adds a target of a sentence, which is allowed or is not.
