@@ -323,27 +323,22 @@ func (fl *floorWalk) mayTouch(c *effect.Command, e effect.Effect, word string) {
 	e.Path, e.Real = at.Abs, at.Real
 	if e.Glob && e.Kind == effect.Read {
 		entry, _ := paths.SensitiveGlob(at.Abs) // `haml .en?`
-		if e.Secret = entry.Secret; e.Secret && fl.mayBe(c, fl.sample(e, at.Abs, entry.Pattern), face) {
-			return
+		if e.Secret = entry.Secret; e.Secret {
+			fl.mayBe(c, fl.sample(e, at.Abs, entry.Pattern), face)
 		}
+		fl.mayStandFor(c, e, face)
 	}
 	if e.Recursive && e.Kind == effect.Read {
 		fl.possibly(&e, face)
 	}
-	if e.Glob && e.Kind == effect.Read && fl.mayStandFor(c, e, face) {
-		return
-	}
+	fl.mayBe(c, &e, face)
 	switch {
-	case fl.mayBe(c, &e, face):
-		return
 	case e.Glob:
 		fl.possibly(&e, face)
-		return
-	case e.Kind == effect.Read:
-		return
+	case e.Kind == effect.Write:
+		e.Path, e.Real = at.Abs+"/"+placeholder, at.Real+"/"+placeholder // it may be a directory
+		fl.mayBe(c, &e, face)
 	}
-	e.Path, e.Real = at.Abs+"/"+placeholder, at.Real+"/"+placeholder // it may be a directory
-	fl.mayBe(c, &e, face)
 }
 
 // sample returns the effect on a secret that a pattern may stand for, of `.en[v]` on .env. One that begins with a star,
@@ -357,11 +352,11 @@ func (fl *floorWalk) sample(e effect.Effect, pattern, secret string) *effect.Eff
 }
 
 // mayStandFor asks if a rule is about a secret that lies where a pattern looks: `hexyl certs/*` with a `server.pem`.
-func (fl *floorWalk) mayStandFor(c *effect.Command, e effect.Effect, face Face) bool {
+func (fl *floorWalk) mayStandFor(c *effect.Command, e effect.Effect, face Face) {
 	fs, ok := fl.f.World.(paths.Searcher)
 	set, dir := e.Target(), paths.LooksIn(e.Path)
 	if !ok || dir == path.Clean(e.Path) || dir == "/" || dir == "." {
-		return false
+		return
 	}
 	files, _ := fs.Secrets(dir)
 	for _, file := range files {
@@ -370,20 +365,16 @@ func (fl *floorWalk) mayStandFor(c *effect.Command, e effect.Effect, face Face) 
 		}
 		one := e
 		one.Path, one.Real, one.Glob, one.Secret = file, file, false, true
-		if fl.mayBe(c, &one, face) {
-			return true
-		}
+		fl.mayBe(c, &one, face)
 	}
-	return false
 }
 
 // mayBe asks if a rule is about the effect e.
-func (fl *floorWalk) mayBe(c *effect.Command, e *effect.Effect, face Face) bool {
+func (fl *floorWalk) mayBe(c *effect.Command, e *effect.Effect, face Face) {
 	tight, _ := fl.spellings(e, face)
 	if tight.verdict == Allow || tight.rule == nil || fl.general(tight.rule, face.Tool) {
-		return false
+		return
 	}
 	why := c.Program + " may " + verbOf(e) + " " + strings.TrimSuffix(e.Path, "/"+placeholder)
 	fl.tighten(outcome{verdict: Ask, stage: stageFloor, rule: tight.rule}, e.Raw, why)
-	return true
 }

@@ -18,6 +18,7 @@ type Tool struct {
 	Canonical string   // first word of its line in kb/tools.txt: shell, read, fetch, ...
 	Command   []string // input fields that hold the command or patch, best first
 	Paths     []string // input fields that hold paths
+	From      []string // those of them whose content is read by another name then: of move_file the source
 	Dir       []string // input fields that hold the working directory
 	URL       []string // input fields that hold a URL
 	Names     []string // input fields that hold a pattern of file names
@@ -66,6 +67,8 @@ func (t *Tool) field(s string) {
 		t.Command = names
 	case "paths":
 		t.Paths = names
+	case "from":
+		t.From = names
 	case "dir":
 		t.Dir = names
 	case "url":

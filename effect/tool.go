@@ -244,6 +244,9 @@ func (a *analyzer) pathTool(tool *Tool, in *input) {
 		if slices.Contains(tool.Paths, key) {
 			found = a.pathField(tool, kind, in.values[i]) || found
 		}
+		if slices.Contains(tool.From, key) {
+			a.pathField(tool, Read, in.values[i])
+		}
 		if slices.Contains(tool.Names, key) {
 			a.nameField(tool, in.values[i])
 		}
