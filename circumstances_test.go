@@ -3,6 +3,7 @@ package obstat
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +63,13 @@ func TestFound(t *testing.T) {
 	circumstanceNamed("reversible").Find(&no, Machine{Reversible: func() bool { return false }})
 	if no.Circumstances["reversible"] != "false" {
 		t.Errorf("%q", no.Circumstances)
+	}
+	want := runtime.GOOS
+	if want == "darwin" {
+		want = "macos"
+	}
+	if got := systemOf(nil, Machine{World: OS{}}); !slices.Equal(got, []string{want}) {
+		t.Errorf("here: %q, want %s", got, want)
 	}
 	if got := systemOf(nil, Machine{World: &Snapshot{}}); got != nil {
 		t.Errorf("elsewhere: %q", got)

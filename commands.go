@@ -183,10 +183,7 @@ func (fl *floorWalk) answered(qs []Question, o *outcome) {
 // judge puts a call to tool with one field, which is a part of the call, to the
 // stages, as if an agent had made it.
 func (fl *floorWalk) judge(tool, field, text, dir string) (o outcome) {
-	f, err := fl.asCall(tool, field, text, dir)
-	if err != nil {
-		return faulted(stageFloor, err.Error(), nil)
-	}
+	f := fl.asCall(tool, field, text, dir)
 	f.part = &fl.part
 	fl.answer(f, fl.pl, &o)
 	return o
@@ -194,20 +191,13 @@ func (fl *floorWalk) judge(tool, field, text, dir string) (o outcome) {
 
 // questions returns the questions that a call of tool with text in field poses.
 func (fl *floorWalk) questions(tool, field, text, dir string) []Question {
-	f, err := fl.asCall(tool, field, text, dir)
-	if err != nil {
-		return nil
-	}
-	qs, err := fl.pol.viewInForce().Questions(f)
-	if err != nil {
-		return nil
-	}
+	qs, _ := fl.pol.viewInForce().Questions(fl.asCall(tool, field, text, dir)) // one that cannot be asked about has none
 	return qs
 }
 
 // asCall makes a part of the call a call of its own: tool, with text in one
 // field, from dir if that is known. The names that a search looks for stay as they are.
-func (fl *floorWalk) asCall(tool, field, text, dir string) (*Facts, error) {
+func (fl *floorWalk) asCall(tool, field, text, dir string) *Facts {
 	fields := map[string]string{field: text}
 	if tool == fl.f.Call.Tool {
 		for _, name := range fl.tool.Names {
@@ -219,27 +209,20 @@ func (fl *floorWalk) asCall(tool, field, text, dir string) (*Facts, error) {
 			fields["pattern"] = sought
 		}
 	}
-	input, err := json.Marshal(fields)
-	if err != nil {
-		return nil, err
-	}
 	call := *fl.f.Call
-	call.Tool, call.Input = tool, input
+	call.Tool = tool
+	call.Input, _ = json.Marshal(fields) // texts can be written
 	if dir != "" {
 		call.Dir = dir
 	}
-	return &Facts{Call: &call, World: fl.f.World, Mode: fl.f.Mode, pol: fl.pol}, nil
+	return &Facts{Call: &call, World: fl.f.World, Mode: fl.f.Mode, pol: fl.pol}
 }
 
 // lines puts the texts that a server's tool may run to the rules for commands, as a shell tool's calls: of
 // `{"command": "rm x"}` the rule Bash(rm *) holds, and of `{"script": "rm x"}`, which may be no command, it asks.
 func (fl *floorWalk) lines() {
 	for _, line := range fl.a.Lines {
-		f, err := fl.asCall("Bash", "command", line.Text, line.Dir)
-		if err != nil || fl.o.verdict == Deny {
-			return
-		}
-		d := fl.pol.Decide(f.Call, fl.f.World)
+		d := fl.pol.Decide(fl.asCall("Bash", "command", line.Text, line.Dir).Call, fl.f.World)
 		if d.Rule == nil || d.Verdict == Allow || fl.general(d.Rule, "Bash") {
 			continue
 		}

@@ -63,8 +63,6 @@ type walk struct {
 	// then. unseen: the part that is judged cannot be looked into. partly: a rule is about some of the files; see
 	// Decision.Partly.
 	confined, blind, unseen, partly bool
-	// ruled: a rule or a check asks about the whole call.
-	ruled bool
 }
 
 // Decide answers one call. It is pure: it reads the call, the policy and the
@@ -190,7 +188,6 @@ func (w *walk) run(pl *pipeline, o *outcome) {
 		return
 	}
 	w.answer(f, pl, o)
-	w.ruled = o.verdict == Ask && !o.unruled()
 	for i := range pl.amend {
 		if o.faulted {
 			return

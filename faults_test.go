@@ -2,6 +2,7 @@ package obstat_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -89,6 +90,44 @@ func TestChangedArguments(t *testing.T) {
 		}
 		if tt.want[0] != '{' && (d.Verdict != obstat.Deny || d.Input != nil || !strings.Contains(d.Reason(), tt.want) || d.By.Kind != obstat.ByFault) {
 			t.Errorf("%s %s: %s with %s: %s", tt.tool, tt.input, d.Verdict, d.Input, d.Reason())
+		}
+	}
+}
+
+// posing is a view that poses no question, and may say why.
+type posing struct{ err error }
+
+func (p posing) Questions(*obstat.Facts) ([]obstat.Question, error) { return nil, p.err }
+
+// TestNoQuestion: a call about which nothing is asked, or can be, is denied, and it is said why.
+func TestNoQuestion(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{{nil, "the call poses no question that rules could answer"}, {errors.New("no such field"), "no such field"}} {
+		p := sample(rule(obstat.Allow, "t", "", ""))
+		p.View = "v"
+		pol, err := obstat.Compile(p, &obstat.Options{Library: &obstat.Library{Views: map[string]func(json.RawMessage) (obstat.View, error){
+			"v": func(json.RawMessage) (obstat.View, error) { return posing{tt.err}, nil }}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := pol.Decide(&obstat.Call{Tool: "t", Input: []byte(`{}`)}, nil)
+		if d.Verdict != obstat.Deny || len(d.Faults) != 1 || d.Reason() != tt.want || d.Stage != "view" || d.By.Kind != obstat.ByFault {
+			t.Errorf("%s at %s by %s: %s", d.Verdict, d.Stage, d.By.Kind, d.Reason())
+		}
+	}
+}
+
+// TestFaultyPath: a rule that cannot be tried to its end on a file of a command denies the command.
+func TestFaultyPath(t *testing.T) {
+	slow := obstat.Rule{Source: "slow", Tool: obstat.Is("Read"), Field: "file_path", Verdict: obstat.Ask,
+		Pattern: obstat.Text{Flavour: pattern.Full, Text: `.*/(a*)*\1[bc]`}}
+	pol := mustCompile(t, shellProgram(obstat.Allow, slow))
+	for cmd, want := range map[string]bool{"cat b": false, "cat " + strings.Repeat("a", 2000) + "d": true} {
+		d := pol.Decide(bashCall(cmd), testWorld)
+		if faulted := len(d.Faults) == 1 && d.Faults[0].Rule != nil && d.Verdict == obstat.Deny; faulted != want {
+			t.Errorf("%.20s: %s: %.200s", cmd, d.Verdict, d.Reason())
 		}
 	}
 }

@@ -59,6 +59,8 @@ func TestFloorShell(t *testing.T) {
 		{"denied behind env and timeout", obstat.Allow, rules(noRm), "env CI=1 timeout 5 rm -rf build && npm test", obstat.Deny},
 		{"behind an unknown program's ninth argument", obstat.Allow, rules(noRm), "unknownwrap a b c d e f g h rm a.txt", obstat.Ask},
 		{"behind very many arguments", obstat.Allow, rules(noRm), "unknownwrap " + strings.Repeat("a ", 100) + "rm a.txt", obstat.Ask},
+		{"as many arguments as are looked at", obstat.Allow, rules(noRm), "unknownwrap" + strings.Repeat(" a", 64), obstat.Allow},
+		{"one argument more", obstat.Allow, rules(noRm), "unknownwrap" + strings.Repeat(" a", 65), obstat.Ask},
 		{"very many arguments and no rule for commands", obstat.Allow, rules(noEnv), "unknownwrap " + strings.Repeat("a ", 100), obstat.Allow},
 		{"more effects than are listed", obstat.Allow, rules(noRm), "ls " + strings.Repeat(">a ", 30000), obstat.Ask},
 		{"evals within evals", obstat.Allow, rules(noRm), strings.Repeat("eval ", 5000), obstat.Ask},
@@ -247,6 +249,17 @@ func TestFloorRedirectOfPart(t *testing.T) {
 		"true && git status > f":   obstat.Allow,
 	} {
 		if d := mustCompile(t, p).Decide(bashCall(cmd), testWorld); d.Verdict != want {
+			t.Errorf("%s: %v, want %v (%s)", cmd, d.Verdict, want, d.Reason())
+		}
+	}
+}
+
+// TestFloorRedirectOfAsked: where nothing lets anybody write a file, a person who is asked about the command cannot
+// either.
+func TestFloorRedirectOfAsked(t *testing.T) {
+	pol := mustCompile(t, shellProgram(obstat.Deny, rule(obstat.Ask, "Bash", "", ""), rule(obstat.Allow, "Write", "file_path", "/tmp/*")))
+	for cmd, want := range map[string]obstat.Verdict{"echo a": obstat.Ask, "echo a > /tmp/f": obstat.Ask, "echo a > f": obstat.Deny} {
+		if d := pol.Decide(bashCall(cmd), testWorld); d.Verdict != want {
 			t.Errorf("%s: %v, want %v (%s)", cmd, d.Verdict, want, d.Reason())
 		}
 	}

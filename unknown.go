@@ -13,7 +13,7 @@ import (
 // Which of many files a known program touches is unknown as well: `black .`.
 func (w *walk) onlyUnknown(pl *pipeline) bool {
 	f := &w.facts
-	if len(f.Call.Subjects) > 0 || f.analysis == nil || w.rewritten || w.ruled || !isReadable(f.analysis) {
+	if len(f.Call.Subjects) > 0 || f.analysis == nil || w.rewritten || !isReadable(f.analysis) {
 		return false
 	}
 	blind := hasUnknown(f.analysis)
