@@ -132,6 +132,7 @@ func answers(out *bytes.Buffer, l *dialect.Loaded, c *obstat.Call, world obstat.
 	}
 	line("safety", d.Safety)
 	line("only unknown", d.OnlyUnknown)
+	line("partly", d.Partly)
 	line("part", d.Part)
 	line("over", d.Over)
 	line("marks", strings.Join(d.Marks, " "))

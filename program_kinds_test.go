@@ -178,6 +178,10 @@ func TestOverOfParts(t *testing.T) {
 			t.Errorf("%s: %q, want %q (%s)", command, d.Over, want, d.Reason())
 		}
 	}
+	c := &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"a x && d x"}`), Dir: "/home/u/project"}
+	if d := decideBy(t, `{"match":"rules","rules":"l"}`, rules, "allow", c); d.Verdict != obstat.Allow || d.Over != 0 {
+		t.Errorf("beside a part that no rule is about: %s, %q", d.Verdict, d.Over)
+	}
 }
 
 // TestAskDeniesInReach: where nobody is asked, a check that asks denies.
