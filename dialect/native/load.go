@@ -246,6 +246,26 @@ func isWord(name string) bool {
 		name == "outside" || name == "exactly"
 }
 
+// NamedPlaces returns the paths of the places that files name themselves: `places: {work: [./src, docs/**]}`.
+func NamedPlaces(files []dialect.File) map[string][]string {
+	out := map[string][]string{}
+	for i := range files {
+		root, _ := textedit.YAML.Parse(files[i].Data)
+		if list := root.Get("places"); list.Is(tree.Object) {
+			for _, m := range list.Members {
+				for _, e := range m.Value.Items() {
+					p := e.Text()
+					if !strings.ContainsAny(p, "./*~") {
+						p = "./" + p // a word alone is a file of the project
+					}
+					out[m.Key] = append(out[m.Key], p)
+				}
+			}
+		}
+	}
+	return out
+}
+
 // member returns the mistake in a member of a place, as far as it shows before places are resolved.
 func (l *loader) member(name string, e *tree.Node) *mistake {
 	if l.places[e.Str] != nil && !slices.Contains(builtinPlaces, e.Str) {

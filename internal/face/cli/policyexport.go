@@ -65,7 +65,7 @@ func (o *exportOptions) run(_ context.Context, files []string) error {
 	if o.Write {
 		err := textedit.UpdateFile(name, func(have []byte) ([]byte, error) {
 			o.stays(&target, have)
-			return target.Merge(have, res.Text)
+			return merged(&target, have, res.Text)
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", o.short(name), err)
@@ -93,8 +93,8 @@ func (o *exportOptions) same(name string, target *convert.Target, res *convert.E
 	if err != nil {
 		return err
 	}
-	want, err := target.Merge(have, res.Text)
-	if errors.Is(err, convert.ErrOwnRules) {
+	want, err := merged(target, have, res.Text)
+	if errors.Is(err, errOwnRules) {
 		want, err = []byte(res.Text), nil
 	}
 	if err != nil {
@@ -111,7 +111,7 @@ func (o *exportOptions) same(name string, target *convert.Target, res *convert.E
 
 // stays tells which parts of a file the proof has not looked at.
 func (o *exportOptions) stays(target *convert.Target, have []byte) {
-	if keys := target.Stays(have); len(keys) > 0 {
+	if keys := leftAlone(target, have); len(keys) > 0 {
 		fmt.Fprintf(o.IO.Err, "%s: not an export's, and not looked at; the agent may be freer by it\n",
 			visible(strings.Join(keys, ", ")))
 	}
@@ -146,6 +146,45 @@ func differing(json bool, have, want string) (out string) {
 
 // bare is a line without what stands around a rule.
 func bare(line string) string { return strings.Trim(line, " \t\r\n,") }
+
+// errOwnRules says that a file has rules which no export has written.
+var errOwnRules = errors.New("it has rules that are no export; take them over with obstat policy convert, or " +
+	"move it away")
+
+// merged puts an export into an agent's file, and leaves what else the file says.
+func merged(t *convert.Target, have []byte, text string) ([]byte, error) {
+	if len(bytes.TrimSpace(have)) == 0 {
+		return []byte(text), nil
+	}
+	if t.Keys == nil {
+		if !bytes.HasPrefix(have, []byte(convert.ExportMark)) {
+			return nil, errOwnRules
+		}
+		return []byte(text), nil
+	}
+	root, problems := textedit.JSON.Parse([]byte(text))
+	if len(problems) > 0 {
+		return nil, problems[0]
+	}
+	for _, key := range t.Keys {
+		var err error
+		if have, err = textedit.JSONC.Set(have, root.At(key...), key...); err != nil {
+			return nil, err
+		}
+	}
+	return have, nil
+}
+
+// leftAlone lists what else of a file decides something, which the proof has not looked at.
+func leftAlone(t *convert.Target, have []byte) (out []string) {
+	root, _ := textedit.JSONC.Parse(have)
+	for _, key := range t.Beside {
+		if root.At(key...) != nil {
+			out = append(out, strings.ReplaceAll(strings.Trim(fmt.Sprint(key), "[]"), " ", "."))
+		}
+	}
+	return out
+}
 
 // exported lists the parts of sentences without a rule, those with the same reason together, and calls that the agent
 // alone would allow.

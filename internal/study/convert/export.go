@@ -1,9 +1,7 @@
 package convert
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,9 +9,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
-	"github.com/obstat/obstat/internal/format/textedit"
-	"github.com/obstat/obstat/internal/format/tree"
-	"github.com/obstat/obstat/internal/format/yamlx"
+	"github.com/obstat/obstat/dialect/native"
 	"github.com/obstat/obstat/internal/study/diff"
 	"github.com/obstat/obstat/internal/study/explain"
 	"github.com/obstat/obstat/paths"
@@ -133,7 +129,7 @@ const (
 func Export(l *dialect.Loaded, t *Target) (*Exported, error) {
 	e := &export{Target: t, l: l, out: &Exported{V: 1, To: t.Dialect.Name(), File: t.File, Unsaid: []Unsaid{},
 		Looser: []diff.Region{}, Alone: []diff.Region{}}}
-	e.list, e.named = e.ruleList(), places(l.Input)
+	e.list, e.named = e.ruleList(), native.NamedPlaces(l.Input.Files)
 	for _, r := range e.list {
 		e.sentence(r)
 	}
@@ -165,44 +161,6 @@ func Export(l *dialect.Loaded, t *Target) (*Exported, error) {
 		e.finish(rep.Regions)
 		return e.out, nil
 	}
-}
-
-// ErrOwnRules says that a file has rules which no export has written.
-var ErrOwnRules = errors.New("it has rules that are no export; take them over with obstat policy convert, or move it away")
-
-// Merge puts an export into an agent's file, and leaves what else the file says.
-func (t *Target) Merge(have []byte, text string) ([]byte, error) {
-	if len(bytes.TrimSpace(have)) == 0 {
-		return []byte(text), nil
-	}
-	if t.Keys == nil {
-		if mark, _, _ := strings.Cut(exportedHead, "."); !bytes.HasPrefix(have, []byte(mark)) {
-			return nil, ErrOwnRules
-		}
-		return []byte(text), nil
-	}
-	root, problems := textedit.JSON.Parse([]byte(text))
-	if len(problems) > 0 {
-		return nil, problems[0]
-	}
-	for _, key := range t.Keys {
-		var err error
-		if have, err = textedit.JSONC.Set(have, root.At(key...), key...); err != nil {
-			return nil, err
-		}
-	}
-	return have, nil
-}
-
-// Stays lists what else of a file decides something, which the proof has not looked at.
-func (t *Target) Stays(have []byte) (out []string) {
-	root, _ := textedit.JSONC.Parse(have)
-	for _, key := range t.Beside {
-		if root.At(key...) != nil {
-			out = append(out, strings.ReplaceAll(strings.Trim(fmt.Sprint(key), "[]"), " ", "."))
-		}
-	}
-	return out
 }
 
 // finish sorts what is not said by its reason, counts the rules, and tells the regions apart that the file frees from
@@ -323,28 +281,6 @@ func (e *export) texts(v obstat.Verdict, verb, target string) []string {
 
 // builtinPlaces are those that a policy may add paths to.
 var builtinPlaces = []string{"secrets"}
-
-// places reads the paths of a policy's own places, `places: {work: [src, docs]}`.
-func places(in *dialect.Input) map[string][]string {
-	out := map[string][]string{}
-	for i := range in.Files {
-		root, _ := yamlx.Parse(in.Files[i].Data, yamlx.Options{})
-		list := root.Get("places")
-		if !list.Is(tree.Object) {
-			continue
-		}
-		for _, m := range list.Members {
-			for _, n := range m.Value.Items() {
-				p := n.Text()
-				if !isPath(p) {
-					p = "./" + p // a word alone is a file of the project
-				}
-				out[m.Key] = append(out[m.Key], p)
-			}
-		}
-	}
-	return out
-}
 
 // conditional tells whether a rule holds under some circumstances alone, by its `when:`.
 func conditional(r *obstat.Rule) bool {

@@ -256,8 +256,10 @@ func cursorRules(v obstat.Verdict, verb, target string) (out []string) {
 	return out
 }
 
-// exportedHead is the first line of files that have comments.
-const exportedHead = "# Exported by obstat policy export. Change obstat.yaml, and export it again.\n"
+// ExportMark begins the files that have comments.
+const ExportMark = "# Exported by obstat policy export"
+
+const exportedHead = ExportMark + ". Change obstat.yaml, and export it again.\n"
 
 // permissionsText writes lists of rules as the permissions of a JSON file.
 func permissionsText(names map[obstat.Verdict]string) func([]ExportRule, *Sheet) {

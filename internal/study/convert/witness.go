@@ -122,6 +122,7 @@ func (e *export) witnesses(s *subject) {
 	for _, d := range s.held[:min(len(s.held), maxHeld)] {
 		e.disguise(strings.ReplaceAll(d, "*", "x"), true)
 		words := strings.Fields(strings.ReplaceAll(d, "*", "x"))
+		e.witness(words[0]+"\t"+strings.Join(slices.Concat(words[1:], []string{"x"}), " "), words[0]+"\t*")
 		for i := 1; i < len(words); i++ {
 			before, behind := strings.Join(words[:i], " "), strings.Join(words[i:], " ")
 			for _, between := range betweens {
@@ -147,15 +148,25 @@ func (e *export) witnesses(s *subject) {
 			}
 		}
 		for _, f := range s.paths[:min(len(s.paths), maxPaths)] {
-			if e.Command == nil {
-				break // no rule could say it
-			}
-			for _, form := range []string{" ", " x > ", " x >> ", " < ", " ./", " --file="} {
-				e.witness(a+form+strings.ReplaceAll(f, "*", "x"), "*"+f+"*")
-				e.witness(a+form+strings.ReplaceAll(f, "*", "x")+"/x", "*"+f+"*")
+			for _, form := range []string{" ", " x ", " x > ", " x >> ", " < ", " ./", " --file="} {
+				e.onPath(a+form+strings.ReplaceAll(f, "*", "x"), "*"+f+"*")
+				e.onPath(a+form+strings.ReplaceAll(f, "*", "x")+"/x", "*"+f+"*")
 			}
 		}
 	}
+}
+
+// onPath adds a command with a path. Where the language cannot ask about it, only one counts that is denied: any
+// program may take a path that it is given for a file, and no rule that allows one would be left.
+func (e *export) onPath(command, asks string) {
+	if e.Command != nil || verdictOf(e.l.Policy, e.shellCall(command)) == obstat.Deny {
+		e.witness(command, asks)
+	}
+}
+
+// shellCall is a call of the agent's shell.
+func (e *export) shellCall(command string) *obstat.Call {
+	return &obstat.Call{Tool: e.Tools[0], Input: commandInput(command), Dir: diff.Dir, Roots: []string{diff.Dir}}
 }
 
 // pastWord is a pattern of commands with something between two words of a command, `git -*` for flags before the
@@ -192,12 +203,12 @@ func (e *export) disguise(command string, all bool) {
 
 // witness adds a command, with the pattern of commands to ask about.
 func (e *export) witness(command, asks string) {
-	input := commandInput(command)
-	if _, there := e.asks[string(input)]; there {
+	call := e.shellCall(command)
+	if _, there := e.asks[string(call.Input)]; there {
 		return
 	}
-	e.asks[string(input)] = asks
-	e.calls = append(e.calls, &obstat.Call{Tool: e.Tools[0], Input: input, Dir: diff.Dir, Roots: []string{diff.Dir}})
+	e.asks[string(call.Input)] = asks
+	e.calls = append(e.calls, call)
 }
 
 // shut adds rules that ask about the forms in which calls are allowed; false where there is none to add.
@@ -254,8 +265,10 @@ func (e *export) unseen(s *subject) {
 		}
 	}
 	for _, f := range forms() {
-		if f.unseen && s.any && len(s.held) > 0 {
-			e.ask(f.asks)
+		for _, d := range s.held {
+			if program, _, _ := strings.Cut(d, " "); f.unseen && s.any {
+				e.ask(strings.ReplaceAll(f.asks, "%", program))
+			}
 		}
 	}
 }
