@@ -83,6 +83,9 @@ func toolTrees() (read []string) {
 }
 
 func TestOrdinaryCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: compilers")
+	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Skipf("no directory for caches of compilers: %v", err)

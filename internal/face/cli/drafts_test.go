@@ -188,6 +188,9 @@ type tally struct{ drafts, refused, calls int }
 // a rule is decided more freely than before: rules that a draft cannot say are told, and nothing is written then.
 func TestInitNeverLooser(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: presets of generated projects")
+	}
 	var inits tally
 	for seed := range *draftProjects {
 		g := generator{rand.New(rand.NewPCG(uint64(seed), 30))}
@@ -241,6 +244,9 @@ func TestInitNeverLooser(t *testing.T) {
 // obstat.yaml that it is converted to.
 func TestConvertNeverLooser(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: policies that are generated")
+	}
 	var converts tally
 	for seed := range *draftProjects {
 		g := generator{rand.New(rand.NewPCG(uint64(seed), 31))}

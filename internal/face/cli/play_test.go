@@ -34,7 +34,7 @@ import (
 )
 
 // playCases is how many calls are put to the playground and to the command; make test-play puts 2,000.
-var playCases = flag.Int("play.cases", 100, "calls that the playground and the command are asked about")
+var playCases = flag.Int("play.cases", 45, "calls that the playground and the command are asked about")
 
 // playPictures gets pictures of the page.
 var playPictures = flag.String("play.pictures", "", "directory that gets pictures of the playground")
@@ -183,6 +183,9 @@ func (p *page) picture(name string, width, height int64) {
 // those of obstat explain; its page shows them, and a link that was made to do harm does none.
 func TestPlayground(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: an engine built for a browser")
+	}
 	questions, want := playQuestions(t, *playCases)
 	net := &wire{}
 	p := openPage(t, playground(t, net))

@@ -41,6 +41,9 @@ var tried = map[string][]string{
 // a connection, whatever a call that it judges would connect to.
 func TestNoTelemetry(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: every command under strace")
+	}
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		t.Skip("there is no strace to watch connections with; make setup installs it")

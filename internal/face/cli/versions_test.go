@@ -10,6 +10,9 @@ import (
 
 // TestTwoVersions: two versions of obstat that answer hooks in turns keep one ledger, which both find whole.
 func TestTwoVersions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: builds obstat twice")
+	}
 	dir := t.TempDir()
 	home, proj := filepath.Join(dir, "home"), filepath.Join(dir, "proj")
 	for _, d := range []string{home, filepath.Join(proj, ".git")} {

@@ -213,6 +213,9 @@ func (p *tab) soon(expression string) bool {
 
 // TestBrowser: people answer in a real browser.
 func TestBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: a browser, in which people take their time")
+	}
 	browser := chromium(t)
 	run := func(name string, test func(*testing.T, context.Context)) {
 		t.Run(name, func(t *testing.T) {

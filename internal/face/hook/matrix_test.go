@@ -81,6 +81,9 @@ func beside[V any](t *testing.T, values map[string]V, test func(t *testing.T, na
 	for name, v := range values {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && name != "native" && name != "claudecode" {
+				t.Skip("-short: two notations are looked at")
+			}
 			test(t, name, v)
 		})
 	}

@@ -159,6 +159,9 @@ func TestTwoPutInForceAtOnce(t *testing.T) {
 // a token, the same person again and an agent's "always" do not.
 func TestPolicyOfTwo(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: several servers")
+	}
 	roster := approval.Roster{{Policy: true, Who: approval.Who{Needed: 2}}, {Tool: "edit", Who: approval.Who{Roles: []string{"lead"}}}}
 	if who := roster.For(&obstat.Call{Tool: "bash"}, &obstat.Decision{}); who.Needed != 0 {
 		t.Fatalf("calls take two: %+v", who)
@@ -242,6 +245,9 @@ func TestAgreeByRole(t *testing.T) {
 // other, so that what another file denies is among the denials that it would lift.
 func TestDifferenceOfSeveral(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: several servers")
+	}
 	dir, home := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{
 		filepath.Join(dir, "opencode.json"):                     `{"permission": {"bash": {"*": "ask"}, "edit": "allow"}}`,

@@ -34,6 +34,9 @@ func openReplicas(t *testing.T, n int) (out []*site) {
 // within two seconds, and so does the one before when it is rolled back.
 func TestPolicyOnReplicas(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: several servers")
+	}
 	replicas := openReplicas(t, 3)
 	first := replicas[0]
 	code, body := first.do(first.admin, "POST", "/v1/policies", `{"files":[{"name":"opencode.json","text":"{\"permission\": {\"bash\": {\"*\": \"deny\", \"make *\": \"allow\"}}}"}]}`)
@@ -76,6 +79,9 @@ func TestPolicyOnReplicas(t *testing.T) {
 // each once, though every chain numbers its own.
 func TestFollowReplicas(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: several servers")
+	}
 	replicas := openReplicas(t, 2)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -120,6 +126,9 @@ func TestFollowReplicas(t *testing.T) {
 // When it is back, everything goes on by itself.
 func TestLostPostgres(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: several servers")
+	}
 	db := pgtest.Start(t)
 	store, err := postgres.Open(t.Context(), db.Database(), nil)
 	must(t, err)

@@ -19,6 +19,9 @@ import (
 // over all chains.
 func TestWordOnPostgres(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: several servers")
+	}
 	sites := openReplicas(t, 2)
 	t.Run("access", func(t *testing.T) { accessIsRecorded(t, sites[0].store) })
 	first := sites[0]

@@ -396,6 +396,9 @@ var hidden = regexp.MustCompile("SECRET-|HARM")
 
 // TestAsPlainUser makes the attacks again as a user without any rights.
 func TestAsPlainUser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: all attacks once more")
+	}
 	if os.Geteuid() != 0 {
 		t.Skip("this is a plain user already")
 	}
@@ -404,6 +407,9 @@ func TestAsPlainUser(t *testing.T) {
 
 // TestAtLevelFiles makes the attacks again where no namespaces can be made.
 func TestAtLevelFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: all attacks once more")
+	}
 	if os.Getenv("ATTACK_PLACES") != "" {
 		t.Skip("this is such a place, or a plain user")
 	}
