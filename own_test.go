@@ -88,6 +88,8 @@ func TestAsOwn(t *testing.T) {
 		{"a file and a rule for it", []obstat.Rule{look}, "gemini", `read_file {"path":"/q/a"}`, `view {"path":"/q/a"}`},
 		{"no input", nil, "codex", `Read {}`, `view {}`},
 		{"an input that cannot be read", nil, "codex", `Read {"file_path":1,"file_path":2}`, `view {"file_path":1,"file_path":2}`},
+		{"a kind that the dialect has no tool for", nil, "codex", `Grep {"pattern":"x"}`, ``},
+		{"and rules for two names of it", on(rule(obstat.Deny, "", "pattern", "x"), "Grep", "grep_search"), "codex", `Grep {"pattern":"x"}`, `Grep {"pattern":"x"}; grep_search {"pattern":"x"}`},
 		{"a tool that is not known", nil, "codex", `frobnicate {"command":"ls"}`, ``},
 	} {
 		tool, input, _ := strings.Cut(tt.call, " ")
