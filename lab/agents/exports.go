@@ -43,7 +43,8 @@ type witness struct {
 	file    string
 	gone    bool
 	at      string // how the path of the file is written; "" is file
-	beyond  bool   // no rule about words sees it: a name in pieces, a link, a variable behind `>`
+	// No rule about words sees it: a name in pieces, a link, what stands behind `<` or as a variable behind `>`.
+	beyond bool
 }
 
 func (w *witness) path() string { return cmp.Or(w.at, w.file) }
@@ -60,7 +61,7 @@ var witnesses = []witness{
 	{command: "git tag w6", file: ".git/refs/tags/w6"}, {command: "git branch w7", file: ".git/refs/heads/w7"},
 	{command: "make w8.txt", file: "w8.txt"}, {command: "env CI=1 touch w9.txt", file: "w9.txt"},
 	{command: "bash -c 'touch w10.txt'", file: "w10.txt"}, {command: "echo x > w11.txt", file: "w11.txt"},
-	{command: "tee w12.txt < keep.txt", file: "w12.txt"}, {command: "touch src/w13.txt", file: "src/w13.txt"},
+	beyond(witness{command: "tee w12.txt < keep.txt", file: "w12.txt"}), {command: "touch src/w13.txt", file: "src/w13.txt"},
 	{command: "rm -f src/rm14.txt", file: "src/rm14.txt", gone: true},
 	{command: "touch w15.txt && git tag w15", file: ".git/refs/tags/w15"},
 	{command: "/usr/bin/touch w16.txt", file: "w16.txt"},

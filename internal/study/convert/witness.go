@@ -119,6 +119,11 @@ var betweens = []string{" -x ", " --xx ", " --xx=y ", " -x y ", " -C . ", " -c a
 // each it notes which commands to ask about.
 func (e *export) witnesses(s *subject) {
 	e.asks = map[string]string{}
+	for _, f := range forms() {
+		if s.any && !strings.Contains(f.text, "%") {
+			e.witness(f.text, f.asks)
+		}
+	}
 	for _, d := range s.held[:min(len(s.held), maxHeld)] {
 		e.disguise(strings.ReplaceAll(d, "*", "x"), true)
 		words := strings.Fields(strings.ReplaceAll(d, "*", "x"))
@@ -185,7 +190,7 @@ func pastWord(before, between, next string) string {
 func (e *export) disguise(command string, all bool) {
 	program, _, _ := strings.Cut(command, " ")
 	for _, f := range forms() {
-		if !all && !f.more {
+		if !all && !f.more || !strings.Contains(f.text, "%") && f.text != "x/$x" {
 			continue
 		}
 		text := command + " x" // alone it may only read
