@@ -32,6 +32,7 @@ func TestBranchAt(t *testing.T) {
 	put("tree/.git", "gitdir: "+filepath.Join(top, "a/.git/worktrees/tree")+"\n")
 	put("a/.git/worktrees/tree/HEAD", "ref: refs/heads/other\n")
 	put("odd/.git", "something else\n")
+	put("odd/something else/HEAD", "ref: refs/heads/none\n")
 	for dir, want := range map[string]string{"none": "", "a": "feature/x", "a/sub": "feature/x", "a/not/there": "feature/x", "detached": "(detached)", "empty": "", "tree": "other", "odd": ""} {
 		if got := branchAt(filepath.Join(top, dir)); got != want {
 			t.Errorf("%s: %q, want %q", dir, got, want)

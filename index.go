@@ -193,7 +193,6 @@ func (l *list) fill(compiled func(Text) *pattern.Pattern) {
 			l.wild = append(l.wild, wildIndex{compiled(tb.tool), idx})
 		}
 	}
-	slices.SortStableFunc(l.wild, func(a, b wildIndex) int { return cmp.Compare(a.min, b.min) })
 	if len(b.names) > 0 {
 		l.names = pattern.NewSet(b.names)
 	}

@@ -250,7 +250,7 @@ func (fl *floorWalk) mayReach(c *effect.Command, at shell.Span, raw, word string
 	} else if ok {
 		o = fl.judge(face.Tool, face.Field, host, "")
 	}
-	if !ok || o.rule == nil || o.verdict == Allow || fl.general(o.rule, face.Tool) {
+	if !ok || o.verdict == Allow || fl.general(o.rule, face.Tool) {
 		return
 	}
 	fl.tighten(outcome{verdict: Ask, stage: stageFloor, rule: o.rule}, raw, c.Program+" may connect to "+host)
@@ -372,7 +372,7 @@ func (fl *floorWalk) mayStandFor(c *effect.Command, e effect.Effect, face Face) 
 // mayBe asks if a rule is about the effect e.
 func (fl *floorWalk) mayBe(c *effect.Command, e *effect.Effect, face Face) {
 	tight, _ := fl.spellings(e, face)
-	if tight.verdict == Allow || tight.rule == nil || fl.general(tight.rule, face.Tool) {
+	if tight.verdict == Allow || fl.general(tight.rule, face.Tool) {
 		return
 	}
 	why := c.Program + " may " + verbOf(e) + " " + strings.TrimSuffix(e.Path, "/"+placeholder)

@@ -19,35 +19,35 @@ const maxWritten = 512
 func (fl *floorWalk) written() {
 	left := maxWritten
 	for i := range fl.a.Written {
-		left = fl.writtenText(&fl.a.Written[i], left, " writes this into a file that may be run")
+		fl.writtenText(&fl.a.Written[i], &left, " writes this into a file that may be run")
 	}
 	for i := range fl.a.Fed {
-		left = fl.writtenText(&fl.a.Fed[i], left, " reads this, and might run it")
+		fl.writtenText(&fl.a.Fed[i], &left, " reads this, and might run it")
 	}
 }
 
-// writtenText is written for one text; it returns how many more beginnings are looked at.
-func (fl *floorWalk) writtenText(t *effect.Text, left int, why string) int {
+// writtenText is written for one text; left is how many more beginnings are looked at.
+func (fl *floorWalk) writtenText(t *effect.Text, left *int, why string) {
 	if fl.o.verdict < Allow || fl.exact() || fl.blind {
-		return left
+		return
 	}
 	c := &fl.a.Commands[t.Command]
 	for text := range floor.CommandsWritten(t.Text) {
-		if left--; left < 0 {
+		if *left--; *left < 0 {
 			fl.manyArguments(c)
-			return left
+			return
 		}
 		if r := fl.stops(t.Command, text); r != nil && !fl.general(r, fl.f.Call.Tool) {
 			fl.cap(text, c.Program+why)
-			return left
+			return
 		}
 	}
 	e := effect.Effect{Kind: effect.Read, Origin: effect.Origin{Program: c.Program, Command: t.Command, Span: c.Span}}
 	e.Raw = c.Program
 	for _, piece := range effect.Pieces(t.Text, true) {
-		if left--; left < 0 {
+		if *left--; *left < 0 {
 			fl.manyArguments(c)
-			return left
+			return
 		}
 		fl.mayReach(c, c.Span, c.Program, piece)
 		if strings.Contains(piece, ".") && len(piece) < maxWord {
@@ -61,7 +61,6 @@ func (fl *floorWalk) writtenText(t *effect.Text, left int, why string) int {
 			}
 		}
 	}
-	return left
 }
 
 // mayRun lowers the verdict if a rule would stop a text that command i might run, and reports that.

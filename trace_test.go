@@ -60,3 +60,23 @@ func TestTraceOfChecks(t *testing.T) {
 		t.Errorf("%s\nwant %s", strings.Join(got, "; "), want)
 	}
 }
+
+// TestTraceOfKinds: a trace tells of each stage what kind it is.
+func TestTraceOfKinds(t *testing.T) {
+	p := sample(rule(obstat.Allow, "Bash", "command", "ls *"))
+	p.Pipelines["default"] = obstat.Pipeline{Default: obstat.Ask, Stages: []obstat.Stage{obstat.Mark{Name: "a", Rules: "rules"},
+		obstat.When{Name: "b", Tools: []string{"Read"}, Then: obstat.Deny}, obstat.Match{Name: "c", Rules: "rules"}, obstat.Check{Name: "d"}}}
+	pol, err := obstat.Compile(p, &obstat.Options{Library: &obstat.Library{Checks: map[string]func(json.RawMessage) (obstat.Checker, error){
+		"d": func(json.RawMessage) (obstat.Checker, error) { return asking{}, nil }}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, trace := pol.Explain(bashCall("ls x"), nil)
+	var got []string
+	for _, s := range append(trace.Questions[0].Steps, trace.Amend...) {
+		got = append(got, s.Stage+" "+s.Kind)
+	}
+	if want := "a mark; b when; c match; d check; floor floor"; strings.Join(got, "; ") != want {
+		t.Errorf("%s, want %s", strings.Join(got, "; "), want)
+	}
+}
