@@ -193,16 +193,21 @@ func (e *export) disguise(command string, all bool) {
 		if !all && !f.more || !strings.Contains(f.text, "%") && f.text != "x/$x" {
 			continue
 		}
-		text := command + " x" // alone it may only read
-		switch f.text {
-		case `"%`:
-			text = `"` + program + `"` + strings.TrimPrefix(text, program)
-		case "$(echo %)":
-			text = "$(echo " + program + ")" + strings.TrimPrefix(text, program)
-		default:
-			text = strings.ReplaceAll(f.text, "%", text)
+		texts := []string{command + " x"} // alone it may only read
+		if !all {
+			texts = append(texts, command) // all that is allowed
 		}
-		e.witness(text, strings.ReplaceAll(f.asks, "%", program))
+		for _, text := range texts {
+			switch f.text {
+			case `"%`:
+				text = `"` + program + `"` + strings.TrimPrefix(text, program)
+			case "$(echo %)":
+				text = "$(echo " + program + ")" + strings.TrimPrefix(text, program)
+			default:
+				text = strings.ReplaceAll(f.text, "%", text)
+			}
+			e.witness(text, strings.ReplaceAll(f.asks, "%", program))
+		}
 	}
 }
 
