@@ -152,20 +152,26 @@ type Wrapping struct {
 
 // Given reports whether allowing the command that runs command i allows it, too: `npx eslint` runs code of
 // a package, whatever that is, and a container its own programs.
-func (a *Analysis) Given(i int) bool {
+func (a *Analysis) Given(i int) bool { return a.GivenBy(i) >= 0 }
+
+// GivenBy returns the command that gives command i to be allowed with it, the `npx eslint` of its eslint; -1 is none.
+func (a *Analysis) GivenBy(i int) int {
 	c := &a.Commands[i]
 	if c.owner < 0 {
-		return false
+		return -1
 	}
 	code := !c.Catalogued
 	for j := range a.Effects {
 		e := &a.Effects[j]
 		if e.Command == i && e.Where == "container" {
-			return true
+			return c.owner
 		}
-		code = code || e.Command == i && e.Kind == Code
+		code = code || e.Command == i && (e.Kind == Code || e.Kind == Write && e.Unnamed && e.Tags.Has(Here)) // tsc
 	}
-	return code && a.Commands[c.owner].Loads
+	if code && a.Commands[c.owner].Loads {
+		return c.owner
+	}
+	return -1
 }
 
 // Unknown reports whether not all that command i does can be looked into: a program that the

@@ -176,7 +176,8 @@ func (w *callWalk) command(i int) {
 }
 
 // commandSubjects returns the command that allow rules see, and the one that a rule for
-// exactly this command sees.
+// exactly this command sees. For the eslint of `npx eslint` that is `npx eslint`, too: `run npx` allows whatever
+// program a package brings.
 func (w *callWalk) commandSubjects(i int) []obstat.Subject {
 	if i < 0 || i >= len(w.a.Commands) {
 		return w.kind()
@@ -185,9 +186,12 @@ func (w *callWalk) commandSubjects(i int) []obstat.Subject {
 	if c.Text == "" || c.Program == "" || len(c.Text) > maxCommand {
 		return w.kind()
 	}
-	out := []obstat.Subject{{Field: fieldCommand, Text: c.Text}}
-	if w.f.Wants(fieldExact) {
-		out = append(out, obstat.Subject{Field: fieldExact, Text: c.Text})
+	var out []obstat.Subject
+	for at := i; at >= 0 && w.a.Commands[at].Text != ""; at = w.a.GivenBy(at) {
+		out = append(out, obstat.Subject{Field: fieldCommand, Text: w.a.Commands[at].Text})
+		if w.f.Wants(fieldExact) {
+			out = append(out, obstat.Subject{Field: fieldExact, Text: w.a.Commands[at].Text})
+		}
 	}
 	if w.f.Wants(fieldManner) {
 		out = append(out, manner(c)...)

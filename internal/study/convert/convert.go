@@ -118,9 +118,6 @@ func Sentences(l *dialect.Loaded) (out []Sentence, unsaid []Unsaid) {
 	for i := range c.lines {
 		if ln := &c.lines[i]; ln.from != nil {
 			out = append(out, Sentence{ln.verdict, ln.sentence(), ln.from.Pos})
-			if inner := startedBy(ln.text); inner != "" && ln.verdict == obstat.Allow && len(ln.except) == 0 {
-				out = append(out, Sentence{ln.verdict, inner, ln.from.Pos})
-			}
 		}
 	}
 	unsaid = c.out.Unsaid
@@ -129,26 +126,6 @@ func Sentences(l *dialect.Loaded) (out []Sentence, unsaid []Unsaid) {
 	}
 	return out, unsaid
 }
-
-// starters run a program of the project by its name.
-var starters = []string{"npx", "bunx", "uv run", "poetry run", "pnpm exec", "pipenv run", "bundle exec"}
-
-// startedBy returns the sentence for the program that a command starts, "" where it starts none that is named:
-// obstat.yaml judges the tsc of `npx tsc` by itself, and who allows the one means the other.
-func startedBy(sentence string) string {
-	for _, s := range starters {
-		for _, exactly := range []string{"", "exactly "} {
-			rest, ok := strings.CutPrefix(sentence, "run "+exactly+s+" ")
-			first, _, _ := strings.Cut(rest, " ")
-			if ok && !strings.HasPrefix(first, "-") && strings.Trim(first, programLetters) == "" {
-				return "run " + exactly + rest
-			}
-		}
-	}
-	return ""
-}
-
-const programLetters = "abcdefghijklmnopqrstuvwxyz0123456789_-"
 
 type conversion struct {
 	l     *dialect.Loaded
