@@ -1,5 +1,7 @@
 package obstat
 
+import "strings"
+
 // The floor asks where a rule may apply to what is not known: `$x a.txt`, where `rm *` is denied.
 
 // A doubt is whether a deny or ask rule may apply to what is not known, and which; a
@@ -43,7 +45,11 @@ func (fl *floorWalk) mayTightenTool(tool string) doubt {
 // of which only a prefix is known.
 func (fl *floorWalk) mayTightenCommand(prefix, dir string) doubt {
 	if v, ok := fl.parts.(prefixView); ok {
-		return fl.rulesMay([]Question{v.Begins(fl.f, prefix)}, []Question{v.Begins(fl.f, prefix+placeholder)})
+		d := fl.rulesMay([]Question{v.Begins(fl.f, prefix)}, []Question{v.Begins(fl.f, prefix+placeholder)})
+		if bare, open := strings.CutSuffix(prefix, " "); !d.may && open {
+			return fl.withoutMore(bare, dir)
+		}
+		return d
 	}
 	may := fl.questions(fl.f.Call.Tool, fl.field, prefix, dir)
 	must := fl.questions(fl.f.Call.Tool, fl.field, prefix+placeholder, dir)
@@ -51,6 +57,13 @@ func (fl *floorWalk) mayTightenCommand(prefix, dir string) doubt {
 		return doubt{may: true}
 	}
 	return fl.rulesMay(may, must)
+}
+
+// withoutMore tells whether a rule is about a command whose unknown words are none: `reboot $X`, where exactly `reboot` is
+// denied.
+func (fl *floorWalk) withoutMore(bare, dir string) doubt {
+	o := fl.judge(fl.f.Call.Tool, fl.field, bare, dir)
+	return doubt{o.verdict < Allow && o.rule != nil && fl.speaks(&o, fl.f.Call.Tool), o.rule}
 }
 
 // rulesMay tells whether a rule of the stages may say deny or ask to a question

@@ -1,6 +1,8 @@
 package obstat
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/effect"
@@ -159,7 +161,29 @@ func (pol *Policy) breadth(r *Rule, tool string) breadth {
 			wide = wide || r.looksAt(&q.Subjects[i]) && p.MustMatchLine(q.Subjects[i].Text)
 		}
 	}
-	return breadth{wide, literalOf(p), p.Shape().Prefix}
+	text := givenText(r, tool)
+	if text == "" {
+		text = literalOf(p)
+	}
+	return breadth{wide, text, p.Shape().Prefix}
+}
+
+// givenText returns the one command that a condition of the rule holds a tool to, "" where there may be others: of
+// `tool PowerShell where input.command is "git stash"`.
+func givenText(r *Rule, tool string) string {
+	t, _ := effect.Lookup(tool)
+	for i := range r.If {
+		c := &r.If[i]
+		name, input := strings.CutPrefix(c.Field, inputField)
+		if !input || c.Not || len(c.Any) != 1 || !slices.Contains(t.Command, name) {
+			continue
+		}
+		var text string
+		if c.Any[0].Flavour == pattern.JSON && json.Unmarshal([]byte(c.Any[0].Text), &text) == nil {
+			return text
+		}
+	}
+	return ""
 }
 
 // literalOf returns the one text that a pattern matches, "" if there may be others. Python's `$` also matches before a
@@ -225,6 +249,8 @@ func (fl *floorWalk) gaps() {
 		}
 		text := fl.text(g.Span)
 		switch {
+		case g.Kind == effect.ForeignShell && fl.exact():
+			fl.doubted(fl.mayTighten(), text, "might apply to what cannot be seen: "+g.Why)
 		case unparsed(g.Kind) && fl.field != "":
 			fl.cap(text, "what cannot be parsed is not allowed: "+g.Why)
 		case fl.exact():

@@ -27,7 +27,7 @@ func (v *view) shell(f *obstat.Facts, name string) []obstat.Question {
 			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldCommand, Text: line})
 		}
 		if v.Joined {
-			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldSeen, Text: joins.ReplaceAllString(line, " $1 ")})
+			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldSeen, Text: aroundJoins.ReplaceAllString(line, " $1 ")})
 		}
 		return []obstat.Question{q}
 	}

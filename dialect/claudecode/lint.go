@@ -121,7 +121,7 @@ func (s spec) depthTrap(r *obstat.Rule) *trap {
 		}
 		return nil
 	}
-	if r.Verdict == obstat.Allow && dir != "." && dir != "" {
+	if r.Verdict == obstat.Allow && dir != "." && dir != "" && !strings.HasPrefix(dir, "./") { // `./` says which
 		return risky(fmt.Sprintf("write **/%s for any depth", s.content),
 			"%s(%s) allows %s in the working directory alone; as a deny rule it would hold at any depth", s.tool, s.content, dir)
 	}

@@ -231,6 +231,8 @@ func (s spec) bash(r *obstat.Rule, flags string) *trap {
 		return nil // the whole tool
 	case r.Verdict != obstat.Allow:
 		r.Field = fieldSeen
+	case flags != "" && !strings.Contains(content, "*"): // a text that nobody reads, as it was seen
+		r.Field, text = fieldExact, obstat.Is(normalize(content))
 	case strings.Contains(strings.ReplaceAll(s.content, `\*`, ""), "*"):
 		r.Field = fieldCommand
 	default:
@@ -262,15 +264,30 @@ func words(content, flags string) obstat.Text {
 // operators join the commands of a line.
 var operators = []string{"|", "||", "&&", ";", "&", "|&"}
 
-var joins = regexp.MustCompile(`\s*(\|\||&&|\|&|[|;])\s*`)
+// joins finds operators with what stands around them; a star that touches one takes the blank beside it.
+var joins = regexp.MustCompile(`(\*)?(\s*)(\|\||&&|\|&|[|;])(\s*)(\*)?`)
+
+// aroundJoins finds operators with the blanks around them.
+var aroundJoins = regexp.MustCompile(`\s*(\|\||&&|\|&|[|;])\s*`)
 
 // spaced writes one blank on either side of each operator, as pieces of a line have it: `env|base64*` is
-// `env | base64*`. A text with quotes may have them as characters, and stays as it is.
+// `env | base64*`. `curl *|* sh` stays as it is, so that a star stands for the blank. A text with quotes may have
+// operators as characters, and stays as it is.
 func spaced(content string) string {
 	if !strings.ContainsAny(content, "|;&") || strings.ContainsAny(content, `'"\`) {
 		return content
 	}
-	return strings.TrimSpace(joins.ReplaceAllString(content, " $1 "))
+	return strings.TrimSpace(joins.ReplaceAllStringFunc(content, func(at string) string {
+		m := joins.FindStringSubmatch(at)
+		before, after := m[1]+" ", " "+m[5]
+		if m[1] != "" && m[2] == "" {
+			before = m[1]
+		}
+		if m[5] != "" && m[4] == "" {
+			after = m[5]
+		}
+		return before + m[3] + after
+	}))
 }
 
 // hasOperator tells whether a rule is about several commands.

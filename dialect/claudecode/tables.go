@@ -57,7 +57,7 @@ var (
 		"TaskUpdate", "TaskStop", "KillShell", "KillBash", "ToolSearch", "EnterPlanMode", "ListMcpResources"}
 	// otherTools are the names besides, for the linter.
 	otherTools = []string{"Agent", "Task", "WebFetch", "WebSearch", "Skill", "SlashCommand", "Cd", "AskUserQuestion",
-		"ExitPlanMode", "Workflow", "ReadMcpResource"}
+		"ExitPlanMode", "Workflow", "ReadMcpResource", "SendMessage", "TeamCreate", "TeamDelete"}
 )
 
 // primary returns the fields that a rule looks at through its own notation.

@@ -24,11 +24,12 @@ const (
 	fileCLI    = ".github/copilot/settings.json"
 	fileLocal  = ".github/copilot/settings.local.json"
 	fileUser   = ".copilot/settings.json"
+	fileAsked  = ".copilot/permissions-config.json" // answers, by directory
 )
 
 // places are the directories and names by which a file is known; dotfiles are kept without the dot.
 var places = []string{fileEditor, "vscode/settings.json", "User/settings.json", "copilot/settings.json",
-	"copilot/settings.local.json", fileUser}
+	"copilot/settings.local.json", fileUser, fileAsked}
 
 // Name returns "copilot".
 func (Dialect) Name() string { return "copilot" }
@@ -108,6 +109,10 @@ func (r *reader) look(root *tree.Node) {
 func (r *reader) entries(root *tree.Node) (out []claudecode.Entry) {
 	if root == nil {
 		return r.defaults()
+	}
+	if n := root.Get("locations"); n.Is(tree.Object) && len(n.Members) > 0 {
+		out = append(out, claudecode.Entry{At: n, Says: "answers that Copilot CLI keeps for single directories are not taken over",
+			Hint: "say what is meant for a project in its obstat.yaml"})
 	}
 	for _, a := range approvals {
 		n := root.Get(a.key)

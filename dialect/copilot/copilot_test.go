@@ -7,6 +7,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
+	"github.com/obstat/obstat/dialect/copilot"
 )
 
 func load(t *testing.T, name, text string) *dialect.Loaded {
@@ -164,5 +165,22 @@ func TestBad(t *testing.T) {
 	}
 	if dialect.Speaks(d, &dialect.File{Name: "/p/.vscode/settings.json", Data: []byte(`{"editor.tabSize": 2}`)}) {
 		t.Error("settings without approvals speak")
+	}
+}
+
+// TestAnswersByDirectory: what Copilot CLI keeps for single directories is told, and allows nothing.
+func TestAnswersByDirectory(t *testing.T) {
+	f := dialect.File{Name: ".copilot/permissions-config.json", Data: []byte(`{"locations": {"/p": {"tool_approvals": [
+		{"kind": "commands", "commandIdentifiers": ["make"]}, {"kind": "write"}]}}}`)}
+	if got := (copilot.Dialect{}).Detect(&f); got != dialect.Sure {
+		t.Fatalf("%v", got)
+	}
+	l, err := dialect.Load(copilot.Dialect{}, &dialect.Input{Files: []dialect.File{f}})
+	if err != nil || len(l.Warnings) != 1 || l.Warnings[0].Pos.Line != 1 {
+		t.Fatalf("%v, %v", err, l.Warnings)
+	}
+	c := &obstat.Call{Tool: "bash", Input: []byte(`{"command":"make"}`), Dir: "/p", Roots: []string{"/p"}}
+	if d := l.Policy.Decide(c, &obstat.Snapshot{HomeDir: "/home/u"}); d.Verdict != obstat.Ask {
+		t.Errorf("%s: %s", d.Verdict, d.Reason())
 	}
 }

@@ -41,10 +41,13 @@ func (Dialect) Places(w *dialect.Where) ([]dialect.Place, error) {
 	return p, nil
 }
 
-// Detect knows the files by their place.
+// Detect knows the files by their place, and those of dotfiles, `cursor/cli.json` and `dot_cursor/cli.json`; nobody but
+// Cursor has a cli-config.json.
 func (Dialect) Detect(f *dialect.File) dialect.Confidence {
-	name := path.Base(path.Dir(f.Slashed())) + "/" + path.Base(f.Slashed())
-	return claudecode.Settings(f, textedit.JSONC, slices.Contains([]string{fileCLI, fileLists, fileUser}, name))
+	base := path.Base(f.Slashed())
+	dir := strings.TrimPrefix(strings.TrimPrefix(path.Base(path.Dir(f.Slashed())), "dot_"), ".")
+	own := slices.Contains([]string{fileCLI, fileLists, fileUser}, ".cursor/"+base) && dir == "cursor"
+	return claudecode.Settings(f, textedit.JSONC, own || base == path.Base(fileUser))
 }
 
 // Speaks tells whether a file has a list of rules.

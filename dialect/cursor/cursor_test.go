@@ -6,6 +6,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/dialect/all"
+	"github.com/obstat/obstat/dialect/cursor"
 )
 
 func load(t *testing.T, name, text string) *dialect.Loaded {
@@ -137,6 +138,18 @@ func TestWorkspace(t *testing.T) {
 	} {
 		if d := c.in(l); d.Verdict != want {
 			t.Errorf("%v: %s, want %s: %s", c, d.Verdict, want, d.Reason())
+		}
+	}
+}
+
+// TestDotfiles: the files are known where people keep them with their dotfiles, too.
+func TestDotfiles(t *testing.T) {
+	for name, want := range map[string]dialect.Confidence{"dot_cursor/cli-config.json": dialect.Sure,
+		"x/cursor/cli.json": dialect.Sure, "cli-config.json": dialect.Sure, "dot_cursor/permissions.json": dialect.Sure,
+		"x/cli.json": dialect.No, "claude/permissions.json": dialect.No} {
+		f := &dialect.File{Name: name, Data: []byte(`{"permissions": {"allow": ["Shell(ls)"], "deny": []}}`)}
+		if got := (cursor.Dialect{}).Detect(f); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
 }

@@ -380,7 +380,8 @@ func (l *loader) tool(n, server *tree.Node, r *rule) bool {
 		return false
 	}
 	if r.name = n.Str; server == nil && strings.Contains(n.Str, "__") {
-		l.Warn(n, obstat.CodeRisky, "", `the notation with "__" is out of use; write mcpName = "server"`)
+		l.Warn(n, obstat.CodeRisky, `write mcpName = "server", or mcp_server_tool in settings`,
+			`%q is an old notation for a tool of a server`, n.Str)
 	}
 	l.serversOf(n.Str, server)
 	var exact bool

@@ -24,3 +24,36 @@ func TestBroughtPrograms(t *testing.T) {
 		}
 	}
 }
+
+// TestExactDenialsOfOpenCommands: a denial of exactly one command asks where words that are known only when it runs may
+// be none.
+func TestExactDenialsOfOpenCommands(t *testing.T) {
+	l := load(t, "version: 1\nallow:\n  - run anything\ndeny:\n  - run exactly reboot\n  - run exactly ech\n")
+	for cmd, want := range map[string]obstat.Verdict{
+		"reboot": obstat.Deny, "sudo reboot": obstat.Deny, "reboot -f": obstat.Allow, "xargs reboot -f": obstat.Allow,
+		"echo | xargs reboot": obstat.Ask, "xargs -n1 reboot < list": obstat.Ask, "reboot $X": obstat.Ask,
+		"echo $X": obstat.Allow, "rebooted $X": obstat.Allow,
+	} {
+		if d := l.Policy.Decide(call(cmd), world); d.Verdict != want {
+			t.Errorf("%s: %s, want %s: %s", cmd, d.Verdict, want, d.Reason())
+		}
+	}
+}
+
+// TestGivenTexts: a text of PowerShell is allowed by a condition that has it letter by letter, unless a denial may be
+// about what it hides.
+func TestGivenTexts(t *testing.T) {
+	for deny, want := range map[string]obstat.Verdict{"": obstat.Allow, "deny:\n  - run rm\n": obstat.Ask,
+		"deny:\n  - run git\n": obstat.Deny} {
+		l := load(t, "version: 1\nallow:\n  - tool PowerShell where input.command is 'git stash'\n"+deny)
+		for text, want := range map[string]obstat.Verdict{"PowerShell command=git stash": want,
+			"PowerShell command=git stash; rm x": min(want, obstat.Ask), "git stash": min(want, obstat.Ask)} {
+			if text == "PowerShell command=git stash; rm x" && deny == "deny:\n  - run rm\n" {
+				want = obstat.Deny
+			}
+			if d := l.Policy.Decide(call(text), world); d.Verdict != want {
+				t.Errorf("%s beside %q: %s, want %s: %s", text, deny, d.Verdict, want, d.Reason())
+			}
+		}
+	}
+}

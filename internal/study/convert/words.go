@@ -40,6 +40,9 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 	if names, exact, ok := globs(r.Tool); ok && !exact && r.Whole() && r.Verdict != obstat.Allow && tools == nil {
 		tools = names // `*delete*` is also about unknown tools
 	}
+	if t, _ := effect.Lookup(r.Tool.Text); exact && r.Verdict == obstat.Allow && t.Canonical == "powershell" {
+		verbs, tools = nil, []string{r.Tool.Text} // a text that nobody reads: `run exactly` is about commands
+	}
 	for _, v := range verbs {
 		for _, t := range texts {
 			text := v + " anything"
@@ -93,8 +96,11 @@ func toolSentence(r *obstat.Rule, tool string, texts []string, exact bool) strin
 	if skill && (field == "skill" || field == "pattern") {
 		field = map[string]string{"Skill": "skill", "skill": "name", "SlashCommand": "command"}[tool]
 	}
+	if field == "exact" && len(t.Command) > 0 {
+		field = t.Command[0]
+	}
 	known := strings.Trim(field, letters) == "" && !slices.Contains(own, field)
-	if !known || len(texts) != 1 || strings.Contains(texts[0], `"`) {
+	if !known || len(texts) != 1 {
 		return ""
 	}
 	value, how := texts[0], "like"
@@ -105,9 +111,14 @@ func toolSentence(r *obstat.Rule, tool string, texts []string, exact bool) strin
 		how = "is"
 	}
 	if strings.Trim(value, letters+"-.*") != "" {
-		value = `"` + value + `"`
+		value = quoted(value)
 	}
 	return fmt.Sprintf("tool %s where input.%s %s %s", tool, field, how, value)
+}
+
+// quoted writes a text with quotes around each part of it, `"it's"'"'` for it's".
+func quoted(text string) string {
+	return strings.ReplaceAll(`"`+strings.ReplaceAll(text, `"`, `"'"'"`)+`"`, `""`, "")
 }
 
 // own are fields of rules that are none of an input.
