@@ -59,8 +59,8 @@ func (fl *floorWalk) mayTightenCommand(prefix, dir string) doubt {
 	return fl.rulesMay(may, must)
 }
 
-// withoutMore tells whether a rule is about a command whose unknown words are none: `reboot $X`, where exactly `reboot` is
-// denied.
+// withoutMore tells whether a rule is about a command whose unknown words are none: `reboot $X`, where exactly
+// `reboot` is denied.
 func (fl *floorWalk) withoutMore(bare, dir string) doubt {
 	o := fl.judge(fl.f.Call.Tool, fl.field, bare, dir)
 	return doubt{o.verdict < Allow && o.rule != nil && fl.speaks(&o, fl.f.Call.Tool), o.rule}

@@ -111,7 +111,8 @@ func (r *reader) entries(root *tree.Node) (out []claudecode.Entry) {
 		return r.defaults()
 	}
 	if n := root.Get("locations"); n.Is(tree.Object) && len(n.Members) > 0 {
-		out = append(out, claudecode.Entry{At: n, Says: "answers that Copilot CLI keeps for single directories are not taken over",
+		out = append(out, claudecode.Entry{At: n,
+			Says: "answers that Copilot CLI keeps for single directories are not taken over",
 			Hint: "say what is meant for a project in its obstat.yaml"})
 	}
 	for _, a := range approvals {

@@ -37,11 +37,9 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 		return []string{"read outside workspace", "write and delete outside workspace"}, ""
 	}
 	verbs, tools := kinds(r.Tool)
+	verbs, tools = unread(r, exact, verbs, tools)
 	if names, exact, ok := globs(r.Tool); ok && !exact && r.Whole() && r.Verdict != obstat.Allow && tools == nil {
 		tools = names // `*delete*` is also about unknown tools
-	}
-	if t, _ := effect.Lookup(r.Tool.Text); exact && r.Verdict == obstat.Allow && t.Canonical == "powershell" {
-		verbs, tools = nil, []string{r.Tool.Text} // a text that nobody reads: `run exactly` is about commands
 	}
 	for _, v := range verbs {
 		for _, t := range texts {
@@ -66,6 +64,15 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 		return nil, "it is about no tool that is known"
 	}
 	return slices.Compact(out), ""
+}
+
+// unread returns the tool of an exact allow rule itself where nobody reads its texts, PowerShell: `run exactly` is about
+// commands.
+func unread(r *obstat.Rule, exact bool, verbs, tools []string) (of, names []string) {
+	if t, _ := effect.Lookup(r.Tool.Text); exact && r.Verdict == obstat.Allow && t.Canonical == "powershell" {
+		return nil, []string{r.Tool.Text}
+	}
+	return verbs, tools
 }
 
 // effectSentence says that a verb is done to one of a rule's texts, `write and delete ./src`; "" where it
