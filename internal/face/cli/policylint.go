@@ -30,6 +30,8 @@ type lintOptions struct {
 	Loose  bool   `flag:"loose"`  // gc: also rules without which others would be looser
 	Fix    bool   `flag:"fix"`    // lint: take out rules that do nothing
 	made   diff.Made
+	// origins are the places of rules as they were before others were taken out.
+	origins origins
 }
 
 // maxTried is how many calls are tried without a rule that is taken out: for each of a pile of them.
@@ -156,6 +158,7 @@ func (o *lintOptions) gc(ctx context.Context, files []string) error {
 	}
 	out := gcJSON{1, obstat.Errors{}, obstat.Errors{}}
 	kept := map[string]bool{} // by the finding, without the place
+	o.origins = origins{}
 	for {
 		e, p, err := o.next(uses, kept)
 		if err != nil {
@@ -164,15 +167,18 @@ func (o *lintOptions) gc(ctx context.Context, files []string) error {
 		if e == nil {
 			break
 		}
-		taken, err := o.takeOut(p, e)
+		before := o.origins.note(e.Pos)
+		told := o.origins.told(e)
+		taken, err := o.takeOut(p, e, told)
 		if err != nil {
 			return err
 		}
 		if taken {
-			out.Removed = append(out.Removed, e)
+			o.origins.changed(e.Pos, before)
+			out.Removed = append(out.Removed, told)
 		} else {
 			kept[e.Msg] = true
-			out.Kept = append(out.Kept, e)
+			out.Kept = append(out.Kept, told)
 		}
 	}
 	return o.show(out, func(s *screen) {
@@ -211,14 +217,14 @@ func (o *lintOptions) next(uses *lint.Uses, kept map[string]bool) (*obstat.Error
 	return nil, nil, nil
 }
 
-// takeOut shows a finding about a rule and the calls that flip without it, asks, and takes the
-// rule out of its file.
-func (o *lintOptions) takeOut(p *policy.Policy, e *obstat.Error) (bool, error) {
+// takeOut shows a finding about a rule, told with the places of the file as it was, and the calls that flip without it,
+// asks, and takes the rule out of its file.
+func (o *lintOptions) takeOut(p *policy.Policy, e, told *obstat.Error) (bool, error) {
 	w := o.IO.Out
 	if o.jsonFlag {
 		w = o.IO.Err
 	}
-	o.problems(w, obstat.Errors{e}, o.IO.OutTTY)
+	o.problems(w, obstat.Errors{told}, o.IO.OutTTY)
 	without, _, err := p.Without(e.Pos)
 	if err != nil {
 		fmt.Fprintf(w, "    it stays: %s\n", visible(err.Error()))
