@@ -36,7 +36,8 @@ func (l *lab) runInit(program, place string) error {
 		e := &all[i]
 		name := e.repo + "/" + e.path
 		usual := strings.Count(e.path, "/") < 2 || strings.HasPrefix(e.path, ".codex/rules")
-		if with[name] == 0 || n == most || !usual {
+		path := read(e.path)
+		if with[name] == 0 || n == most || !usual || path == "" {
 			continue
 		}
 		data, err := os.ReadFile(e.in(l.cache))
@@ -49,7 +50,7 @@ func (l *lab) runInit(program, place string) error {
 		}
 		n++
 		at := filepath.Join(dir, fmt.Sprint(n))
-		text, err := draftIn(program, at, dir, e.path, data)
+		text, err := draftIn(program, at, dir, path, data)
 		if err != nil {
 			failed++
 			fmt.Printf("%s: %s\n", name, short(err.Error()))
@@ -66,6 +67,21 @@ func (l *lab) runInit(program, place string) error {
 	fmt.Printf("init: %d projects, %d without a draft; %d calls looser; %d of %d allowed calls still allowed (%.1f %%)\n", n, failed,
 		looser, kept, allowed, 100*float64(kept)/float64(max(allowed, 1)))
 	return nil
+}
+
+// read returns where the agent reads a file that was kept elsewhere, `claude/settings.json` of dotfiles in
+// `.claude/settings.json`; "" for a file that no project has.
+func read(path string) string {
+	dir, base := filepath.Split(path)
+	switch {
+	case strings.HasPrefix(path, "."):
+		return path
+	case base == "cli-config.json":
+		return ""
+	case dir != "" && !strings.Contains(dir[:len(dir)-1], "/"):
+		return "." + strings.TrimPrefix(path, "dot_")
+	}
+	return path
 }
 
 // draftIn runs obstat init in a new project with one file in it, and returns the draft.

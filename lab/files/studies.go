@@ -95,6 +95,7 @@ func (l *lab) convert() error {
 
 // against decides the calls of a file by two policies: how many the first allows, how many of those the second
 // allows, and how many the second decides more freely.
+// Of a rule of the file, not of the agent's mode or default: a draft has defaults of its own.
 func (l *lab) against(name string, list []meaning, was, now *obstat.Policy) (allowed, kept, looser int) {
 	for i := range list {
 		if list[i].File != name {
@@ -109,6 +110,10 @@ func (l *lab) against(name string, list []meaning, was, now *obstat.Policy) (all
 				fmt.Printf("no longer allowed: %s %v: %s\n", name, list[i].Input, after.Reason())
 			}
 		case after.Verdict > before.Verdict && list[i].Want != "allow": // else it is as its author meant it
+			if before.Rule == nil || !before.Rule.Pos.IsValid() {
+				fmt.Printf("freer than the default: %s %v: %s → %s\n", name, list[i].Input, before.Verdict, after.Verdict)
+				continue
+			}
 			looser++
 			fmt.Printf("LOOSER %s %s %v: %s → %s, %s\n", name, list[i].Rule, list[i].Input, before.Verdict, after.Verdict, after.Reason())
 		}

@@ -314,11 +314,18 @@ func narrower(part, whole string) bool {
 	return strings.ContainsAny(whole, "*/~") || strings.HasPrefix(whole, "any") || first(part) == first(whole)
 }
 
+// modeDefault is the mode in which the rules of a file count that names no mode.
+const modeDefault = "default"
+
 // ordered returns the user's rules of the mode in force, those that count first in front.
 func (c *conversion) ordered() (out []*obstat.Rule) {
 	p := c.l.Program
+	mode := p.Mode
+	if _, ok := p.Pipelines[modeDefault]; ok && c.beside {
+		mode = modeDefault // a mode that allows all, bypassPermissions, looks at no allow rule
+	}
 	seen := map[string]bool{}
-	for _, st := range p.Pipelines[p.Mode].Stages {
+	for _, st := range p.Pipelines[mode].Stages {
 		m, ok := st.(obstat.Match)
 		if !ok {
 			continue

@@ -44,3 +44,27 @@ func TestPublished(t *testing.T) {
 		}
 	}
 }
+
+// TestModes: sentences for a draft are those of the default mode, whatever mode settings begin in.
+func TestModes(t *testing.T) {
+	for _, mode := range []string{"default", "bypassPermissions", "plan", "acceptEdits"} {
+		files := []dialect.File{{Name: ".claude/settings.json", Data: []byte(`{"permissions": {"defaultMode": "` + mode + `",
+			"allow": ["Bash(make *)"], "ask": ["Bash(git push *)"], "deny": ["Bash(sudo *)"]}}`)}}
+		d, err := all.Of("", files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := dialect.Load(d, &dialect.Input{Files: files, Home: "/home/u"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, unsaid := Sentences(l)
+		texts := ""
+		for _, s := range said {
+			texts += s.Verdict.String() + " " + s.Text + "; "
+		}
+		if want := "deny run sudo; ask run git push; allow run make; "; texts != want || len(unsaid) > 0 {
+			t.Errorf("%s: %q, want %q; unsaid %v", mode, texts, want, unsaid)
+		}
+	}
+}
