@@ -57,8 +57,8 @@ func TestForTool(t *testing.T) {
 	}
 }
 
-// TestStarted: a rule for a program by its starter is one for the program, where sentences stand beside others; an
-// option in place of the program says nothing of it.
+// TestStarted: a rule for a program by its starter stays one, and is none for the program alone: `run npx tsc` is about
+// the tsc that npx runs.
 func TestStarted(t *testing.T) {
 	l := load(t, "claudecode", "settings.json", `{"permissions": {"allow": ["Bash(npx tsc:*)", "Bash(uv run pytest)", "Bash(npx:*)",
 		"Bash(uv run --with x y:*)"], "deny": ["Bash(npx rimraf:*)"]}}`, nil)
@@ -68,9 +68,17 @@ func TestStarted(t *testing.T) {
 		texts = append(texts, s.Verdict.String()+" "+s.Text)
 	}
 	slices.Sort(texts)
-	want := []string{"allow run exactly pytest", "allow run exactly uv run pytest", "allow run npx", "allow run npx tsc", "allow run tsc",
-		"allow run uv run --with x y", "deny run npx rimraf"}
+	want := []string{"allow run exactly uv run pytest", "allow run npx", "allow run npx tsc", "allow run uv run --with x y",
+		"deny run npx rimraf"}
 	if !slices.Equal(texts, want) {
 		t.Errorf("%q, want %q", texts, want)
+	}
+	n := load(t, "", "obstat.yaml", "version: 1\nallow:\n  - run npx tsc\n  - run exactly uv run pytest\n", nil)
+	for command, want := range map[string]obstat.Verdict{"npx tsc --noEmit": obstat.Allow, "uv run pytest": obstat.Allow,
+		"tsc --noEmit": obstat.Ask, "pytest": obstat.Ask, "uv run pytest -q": obstat.Ask} {
+		call := &obstat.Call{Tool: "Bash", Input: []byte(`{"command":"` + command + `"}`), Dir: diff.Dir, Roots: []string{diff.Dir}}
+		if v := n.Policy.Decide(call, &obstat.Snapshot{HomeDir: diff.Home}).Verdict; v != want {
+			t.Errorf("%s: %s, want %s", command, v, want)
+		}
 	}
 }
