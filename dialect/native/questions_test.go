@@ -55,6 +55,7 @@ func questionCalls(t *testing.T) (out []*obstat.Call) {
 		t.Fatal(err)
 	}
 	_, calls, _ := strings.Cut(string(text), "\n---\n")
+	calls, _, _ = strings.Cut(calls, "\n# ") // behind a note are the calls of another list
 	for line := range strings.Lines(calls) {
 		if line[0] == '\t' {
 			continue
