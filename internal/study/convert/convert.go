@@ -293,8 +293,8 @@ func (c *conversion) exceptions(ln *line, before []int) {
 	}
 }
 
-// otherCalls returns the condition for all but the calls of a sentence, `input.skill is not review` for `tool Skill where
-// input.skill is review`; "" where the sentence is no such part of `tool Skill`.
+// otherCalls returns the condition for all but the calls of a sentence, `input.skill is not review` for
+// `tool Skill where input.skill is review`; "" where the sentence is no such part of `tool Skill`.
 func otherCalls(sentence, whole string) string {
 	cond, ok := strings.CutPrefix(sentence, whole+" where ")
 	field, value, is := strings.Cut(cond, " is ")

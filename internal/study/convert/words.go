@@ -66,8 +66,8 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 	return slices.Compact(out), ""
 }
 
-// unread returns the tool of an exact allow rule itself where nobody reads its texts, PowerShell: `run exactly` is about
-// commands.
+// unread returns the tool of an exact allow rule itself where nobody reads its texts, PowerShell: `run exactly`
+// is about commands.
 func unread(r *obstat.Rule, exact bool, verbs, tools []string) (of, names []string) {
 	if t, _ := effect.Lookup(r.Tool.Text); exact && r.Verdict == obstat.Allow && t.Canonical == "powershell" {
 		return nil, []string{r.Tool.Text}
@@ -338,7 +338,8 @@ func pathOf(field, text string) string {
 	if strings.ContainsAny(text, " ,'") {
 		return `"` + text + `"`
 	}
-	if anywhere := strings.TrimPrefix(text, "**/"); (field == "pattern" || field == "file_path") && !strings.Contains(anywhere, "/") {
+	anywhere := strings.TrimPrefix(text, "**/")
+	if (field == "pattern" || field == "file_path") && !strings.Contains(anywhere, "/") {
 		out := text + ", /**/" + anywhere // outside of the project, too
 		if field == "pattern" && strings.HasSuffix(anywhere, "*") && strings.Trim(anywhere, "*") != "" {
 			out += ", **/" + anywhere + "/**, /**/" + anywhere + "/**" // opencode's star crosses slashes
