@@ -195,3 +195,24 @@ func TestFloorTools(t *testing.T) {
 		}
 	}
 }
+
+// TestFloorPatternsOfUnknown: what a pattern of a program that is not known stands for counts by where links lead from it.
+func TestFloorPatternsOfUnknown(t *testing.T) {
+	pol := setPolicy(t)
+	world := &obstat.Snapshot{HomeDir: "/home/u", Dirs: []string{"/home/u/p", "/home/u/p/certs"}, Links: map[string]string{
+		"/home/u/p/.netrc": "/home/u/p/.env", "/home/u/p/certs/a.txt": "../.env", "/home/u/p/certs/b.txt": "../README.md"}}
+	for command, want := range map[string]obstat.Verdict{
+		"frob .netr?":      obstat.Ask, // a secret by its name, and a link
+		"frob .netrc":      obstat.Ask,
+		"frob certs/?.txt": obstat.Ask,
+		"frob certs/a.tx?": obstat.Ask,
+		"frob certs/b.tx?": obstat.Allow,
+		"frob README.m?":   obstat.Allow,
+	} {
+		input, _ := json.Marshal(map[string]string{"command": command})
+		d := pol.Decide(&obstat.Call{Tool: "Bash", Input: input, Dir: "/home/u/p"}, world)
+		if d.Verdict != want {
+			t.Errorf("%s: %v, want %v: %s", command, d.Verdict, want, d.Reason())
+		}
+	}
+}

@@ -347,25 +347,39 @@ func (fl *floorWalk) sample(e effect.Effect, pattern, secret string) *effect.Eff
 	if strings.IndexAny(path.Base(pattern), "*?[") == 0 {
 		return &e
 	}
-	e.Path, e.Real, e.Glob = path.Dir(pattern)+"/"+strings.ReplaceAll(path.Base(secret), "*", "x"), "", false
+	return fl.onFile(e, path.Dir(pattern)+"/"+strings.ReplaceAll(path.Base(secret), "*", "x"))
+}
+
+// onFile returns the effect on one file, and on where links lead from it.
+func (fl *floorWalk) onFile(e effect.Effect, file string) *effect.Effect {
+	e.Path, e.Real, e.Glob = file, (paths.Resolver{FS: fl.f.World}).Literal(file).Real, false
 	return &e
 }
 
-// mayStandFor asks if a rule is about a secret that lies where a pattern looks: `hexyl certs/*` with a `server.pem`.
+// mayStandFor asks if a rule is about a secret that lies where a pattern looks, `hexyl certs/*` with a `server.pem`, or
+// about where a link leads that lies there.
 func (fl *floorWalk) mayStandFor(c *effect.Command, e effect.Effect, face Face) {
-	fs, ok := fl.f.World.(paths.Searcher)
 	set, dir := e.Target(), paths.LooksIn(e.Path)
-	if !ok || dir == path.Clean(e.Path) || dir == "/" || dir == "." {
+	if dir == path.Clean(e.Path) || dir == "/" || dir == "." {
 		return
 	}
-	files, _ := fs.Secrets(dir)
-	for _, file := range files {
-		if !set.Has(file) {
-			continue
+	if fs, ok := fl.f.World.(paths.Searcher); ok {
+		files, _ := fs.Secrets(dir)
+		for _, file := range files {
+			if set.Has(file) {
+				one := fl.onFile(e, file)
+				one.Secret = true
+				fl.mayBe(c, one, face)
+			}
 		}
-		one := e
-		one.Path, one.Real, one.Glob, one.Secret = file, file, false, true
-		fl.mayBe(c, &one, face)
+	}
+	if fs, ok := fl.f.World.(paths.Lister); ok {
+		links, _, _ := fs.List(dir)
+		for _, link := range links {
+			if file := path.Join(dir, link); set.Has(file) {
+				fl.mayBe(c, fl.onFile(e, file), face)
+			}
+		}
 	}
 }
 
