@@ -352,7 +352,7 @@ func (fl *floorWalk) sample(e effect.Effect, pattern, secret string) *effect.Eff
 
 // onFile returns the effect on one file, and on where links lead from it.
 func (fl *floorWalk) onFile(e effect.Effect, file string) *effect.Effect {
-	e.Path, e.Real, e.Glob = file, (paths.Resolver{FS: fl.f.World}).Literal(file).Real, false
+	e.Path, e.Real, e.Glob = file, fl.leadsTo(file), false
 	return &e
 }
 

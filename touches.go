@@ -252,6 +252,11 @@ func (fl *floorWalk) judgeQuestions(qs []Question, p string) (o outcome) {
 	return o
 }
 
+// leadsTo returns where links lead from a path.
+func (fl *floorWalk) leadsTo(p string) string {
+	return (paths.Resolver{FS: fl.f.World}).Literal(p).Real
+}
+
 // spell returns the ways to write a path: absolute, from where rules start, also as ./src/a where
 // rules do so, and from the home directory. A path that links were followed in is also written below the roots as they
 // are called: of a project that is itself behind a link.
@@ -353,8 +358,8 @@ func (fl *floorWalk) allBelow(e *effect.Effect, face Face, set paths.Set, real b
 	}
 	for _, p := range [...]string{set.Text, set.Text + "/" + placeholder} {
 		inside := *e
-		if inside.Path, inside.Real = p, ""; real {
-			inside.Real = p
+		if inside.Path, inside.Real = p, p; !real {
+			inside.Real = fl.leadsTo(p)
 		}
 		if tight, _ := fl.spellings(&inside, face); tight.verdict < Allow {
 			fl.tighten(tight, fl.origin(e), "it would "+verbOf(e)+" all that is in "+set.Text)
