@@ -17,12 +17,13 @@ func (o origins) note(at obstat.Pos) string {
 	if err != nil {
 		return ""
 	}
-	if text := string(data); o[at.File] == nil {
+	text := string(data)
+	if o[at.File] == nil {
 		for n := range strings.Count(text, "\n") + 1 {
 			o[at.File] = append(o[at.File], n+1)
 		}
 	}
-	return string(data)
+	return text
 }
 
 // changed takes the lines out that a file had and has no longer: from that of the rule on, within what its common
@@ -34,6 +35,9 @@ func (o origins) changed(at obstat.Pos, before string) {
 	}
 	was, now := strings.Split(before, "\n"), strings.Split(string(data), "\n")
 	gone, begin, end := len(was)-len(now), 0, 0
+	if gone <= 0 {
+		return
+	}
 	for begin < len(now) && was[begin] == now[begin] {
 		begin++
 	}
@@ -41,7 +45,7 @@ func (o origins) changed(at obstat.Pos, before string) {
 		end++
 	}
 	from := max(begin, min(at.Line-1, len(was)-end-gone))
-	if lines := o[at.File]; gone > 0 && from+gone <= len(lines) {
+	if lines := o[at.File]; from+gone <= len(lines) {
 		o[at.File] = append(lines[:from:from], lines[from+gone:]...)
 	}
 }
