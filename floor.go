@@ -1,6 +1,7 @@
 package obstat
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -161,11 +162,7 @@ func (pol *Policy) breadth(r *Rule, tool string) breadth {
 			wide = wide || r.looksAt(&q.Subjects[i]) && p.MustMatchLine(q.Subjects[i].Text)
 		}
 	}
-	text := givenText(r, tool)
-	if text == "" {
-		text = literalOf(p)
-	}
-	return breadth{wide, text, p.Shape().Prefix}
+	return breadth{wide, cmp.Or(givenText(r, tool), literalOf(p)), p.Shape().Prefix}
 }
 
 // givenText returns the one command that a condition of the rule holds a tool to, "" where there may be others: of

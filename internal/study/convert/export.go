@@ -225,7 +225,7 @@ func (e *export) sentence(r *obstat.Rule) {
 		return
 	}
 	var except []ExportRule
-	for verb := range strings.FieldsFuncSeq(strings.ReplaceAll(p.Verbs, " and ", " "), isSeparator) {
+	for verb := range p.eachVerb() {
 		for _, target := range exceptionsOf(r, verb, &p) {
 			asks := e.texts(obstat.Ask, verb, target)
 			if r.Verdict == obstat.Allow && len(asks) == 0 {
@@ -240,7 +240,7 @@ func (e *export) sentence(r *obstat.Rule) {
 	if r.Verdict == obstat.Allow {
 		e.add(except...)
 	}
-	for verb := range strings.FieldsFuncSeq(strings.ReplaceAll(p.Verbs, " and ", " "), isSeparator) {
+	for verb := range p.eachVerb() {
 		for _, target := range p.Targets {
 			texts := e.texts(r.Verdict, verb, target)
 			if len(texts) == 0 {
@@ -255,8 +255,12 @@ func (e *export) sentence(r *obstat.Rule) {
 
 // texts writes one target of a sentence as rules, and all paths of a place of the policy's own.
 func (e *export) texts(v obstat.Verdict, verb, target string) []string {
-	if target == "anything" || target == "anywhere" {
-		target = map[bool]string{true: "anywhere", false: "anything"}[verb == "connect"]
+	switch {
+	case target != "anything" && target != "anywhere":
+	case verb == "connect":
+		target = "anywhere"
+	default:
+		target = "anything"
 	}
 	own := e.named[target]
 	if own == nil {
@@ -273,14 +277,11 @@ func (e *export) texts(v obstat.Verdict, verb, target string) []string {
 		}
 		out = append(out, texts...)
 	}
-	if slices.Contains(builtinPlaces, target) {
+	if target == "secrets" { // which has further paths by itself
 		out = append(out, e.Rules(v, verb, target)...)
 	}
 	return out
 }
-
-// builtinPlaces are those that a policy may add paths to.
-var builtinPlaces = []string{"secrets"}
 
 // conditional tells whether a rule holds under some circumstances alone, by its `when:`.
 func conditional(r *obstat.Rule) bool {

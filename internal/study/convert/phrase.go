@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -35,6 +36,11 @@ func Parts(sentence string) (p Phrase) {
 		p.Targets = targets(rest)
 	}
 	return p
+}
+
+// eachVerb returns the verbs one by one: read, write and delete of `read, write and delete`.
+func (p *Phrase) eachVerb() iter.Seq[string] {
+	return strings.FieldsFuncSeq(strings.ReplaceAll(p.Verbs, " and ", " "), isSeparator)
 }
 
 // String returns the sentence.

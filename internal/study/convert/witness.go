@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/internal/study/diff"
@@ -19,8 +20,8 @@ type form struct {
 //go:embed disguises.txt
 var formsText string
 
-// forms reads disguises.txt.
-func forms() (out []form) {
+// forms are those of disguises.txt.
+var forms = sync.OnceValue(func() (out []form) {
 	for line := range strings.Lines(formsText) {
 		line = strings.TrimSuffix(line, "\n")
 		if line == "" || line[0] == '#' {
@@ -38,7 +39,7 @@ func forms() (out []form) {
 		out = append(out, f)
 	}
 	return out
-}
+})
 
 // Of each kind so many are tried in all forms: the forms are the same for all.
 const (
@@ -57,7 +58,7 @@ type subject struct {
 func (e *export) subjects() (s subject) {
 	for _, r := range e.list {
 		p := Parts(r.Source)
-		for verb := range strings.FieldsFuncSeq(strings.ReplaceAll(p.Verbs, " and ", " "), isSeparator) {
+		for verb := range p.eachVerb() {
 			for _, t := range e.targets(p.Targets) {
 				s.note(verb, t, r.Verdict == obstat.Allow)
 			}
@@ -115,6 +116,9 @@ func plainPath(t string) string {
 // betweens stand between two words of a command, the last where the next word is a flag.
 var betweens = []string{" -x ", " --xx ", " --xx=y ", " -x y ", " -C . ", " -c a.b=c ", "  ", "\t", " x "}
 
+// anyText fills the stars of a pattern.
+func anyText(pattern string) string { return strings.ReplaceAll(pattern, "*", "x") }
+
 // witnesses makes calls in which a command that is not allowed, or a file, stands where an agent may not see it. For
 // each it notes which commands to ask about.
 func (e *export) witnesses(s *subject) {
@@ -125,38 +129,47 @@ func (e *export) witnesses(s *subject) {
 		}
 	}
 	for _, d := range s.held[:min(len(s.held), maxHeld)] {
-		e.disguise(strings.ReplaceAll(d, "*", "x"), true)
-		words := strings.Fields(strings.ReplaceAll(d, "*", "x"))
-		e.witness(words[0]+"\t"+strings.Join(slices.Concat(words[1:], []string{"x"}), " "), words[0]+"\t*")
-		for i := 1; i < len(words); i++ {
-			before, behind := strings.Join(words[:i], " "), strings.Join(words[i:], " ")
-			for _, between := range betweens {
-				if between == " x " && words[i][0] != '-' {
-					continue // another subcommand
-				}
-				e.witness(before+between+behind, pastWord(before, between, words[i]))
+		e.aroundHeld(anyText(d))
+	}
+	for _, a := range s.freed[:min(len(s.freed), maxFreed)] {
+		e.behindFreed(anyText(a), s)
+	}
+}
+
+// aroundHeld makes calls of a command that is not allowed, disguised and with something between its words.
+func (e *export) aroundHeld(command string) {
+	e.disguise(command, true)
+	words := strings.Fields(command)
+	e.witness(words[0]+"\t"+strings.Join(slices.Concat(words[1:], []string{"x"}), " "), words[0]+"\t*")
+	for i := 1; i < len(words); i++ {
+		before, behind := strings.Join(words[:i], " "), strings.Join(words[i:], " ")
+		for _, between := range betweens {
+			if between == " x " && words[i][0] != '-' {
+				continue // another subcommand
 			}
-			if w := words[i]; len(w) == 2 && w[0] == '-' {
-				for _, flags := range []string{" -x" + w[1:], " x -x" + w[1:]} {
-					e.witness(before+flags+" "+strings.Join(words[i+1:], " "), before+" *-*"+w[1:]+"*")
-				}
+			e.witness(before+between+behind, pastWord(before, between, words[i]))
+		}
+		if w := words[i]; len(w) == 2 && w[0] == '-' {
+			for _, flags := range []string{" -x" + w[1:], " x -x" + w[1:]} {
+				e.witness(before+flags+" "+strings.Join(words[i+1:], " "), before+" *-*"+w[1:]+"*")
 			}
 		}
 	}
-	for _, a := range s.freed[:min(len(s.freed), maxFreed)] {
-		a = strings.ReplaceAll(a, "*", "x")
-		e.disguise(a, false)
-		for _, d := range s.held[:min(len(s.held), 3)] {
-			for _, form := range []string{" x && ", " x; ", " x | ", " x\n", " $(", " `", " <(", " x & "} {
-				end := map[byte]string{'(': ")", '`': "`"}[form[len(form)-1]]
-				e.witness(a+form+strings.ReplaceAll(d, "*", "x")+end, "")
-			}
+}
+
+// behindFreed makes calls of a command that is allowed with one behind it that is not, or with such a path.
+func (e *export) behindFreed(command string, s *subject) {
+	e.disguise(command, false)
+	for _, d := range s.held[:min(len(s.held), 3)] {
+		for _, form := range []string{" x && ", " x; ", " x | ", " x\n", " $(", " `", " <(", " x & "} {
+			end := map[byte]string{'(': ")", '`': "`"}[form[len(form)-1]]
+			e.witness(command+form+anyText(d)+end, "")
 		}
-		for _, f := range s.paths[:min(len(s.paths), maxPaths)] {
-			for _, form := range []string{" ", " x ", " x > ", " x >> ", " < ", " ./", " --file="} {
-				e.onPath(a+form+strings.ReplaceAll(f, "*", "x"), "*"+f+"*")
-				e.onPath(a+form+strings.ReplaceAll(f, "*", "x")+"/x", "*"+f+"*")
-			}
+	}
+	for _, f := range s.paths[:min(len(s.paths), maxPaths)] {
+		for _, form := range []string{" ", " x ", " x > ", " x >> ", " < ", " ./", " --file="} {
+			e.onPath(command+form+anyText(f), "*"+f+"*")
+			e.onPath(command+form+anyText(f)+"/x", "*"+f+"*")
 		}
 	}
 }
@@ -275,10 +288,12 @@ func (e *export) unseen(s *subject) {
 		}
 	}
 	for _, f := range forms() {
+		if !f.unseen || !s.any {
+			continue
+		}
 		for _, d := range s.held {
-			if program, _, _ := strings.Cut(d, " "); f.unseen && s.any {
-				e.ask(strings.ReplaceAll(f.asks, "%", program))
-			}
+			program, _, _ := strings.Cut(d, " ")
+			e.ask(strings.ReplaceAll(f.asks, "%", program))
 		}
 	}
 }
