@@ -115,6 +115,19 @@ func TestEffects(t *testing.T) {
 	}
 }
 
+func TestLeast(t *testing.T) {
+	for cmd, want := range map[string]string{"ls | xargs rm -f": "rm -f", "xargs -n1 /bin/rm": "rm", "xargs -I% rm %": "",
+		"rm {}": "", "rm $X": "", "find . -exec rm {} +": "", "xargs env rm": "rm", ">x": "", "": "", "rm '{}'": ""} {
+		an, got := AnalyzeCommand(cmd, nil), ""
+		if n := len(an.Commands); n > 0 {
+			got = an.Commands[n-1].Least()
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", cmd, got, want)
+		}
+	}
+}
+
 func TestUnwrapping(t *testing.T) {
 	tests := []struct {
 		cmd  string

@@ -113,6 +113,19 @@ type Command struct {
 	Manner
 }
 
+// Least returns a command without the words that xargs reads for it, which may be none: reboot of `ls | xargs reboot`;
+// "" of other commands.
+func (c *Command) Least() string {
+	bare, marked := strings.CutSuffix(c.Text, " "+inputMark)
+	if !marked || len(c.Words) == 0 {
+		return ""
+	}
+	if last := &c.Words[len(c.Words)-1]; last.Known || last.Raw != inputMark || !last.Split {
+		return ""
+	}
+	return bare
+}
+
 // Manner is how a command goes about its work.
 type Manner struct {
 	Force     bool // it overwrites or removes what it would keep else: `git push -uf`, `git push origin +main`

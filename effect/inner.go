@@ -168,7 +168,7 @@ func (c *call) more(words []shell.Word) []shell.Word {
 
 // withUnknown adds a word that stands for any number of words.
 func withUnknown(words []shell.Word, why string) []shell.Word {
-	w := shell.Word{Why: why, Raw: "{}", Split: true, Span: words[len(words)-1].Span}
+	w := shell.Word{Why: why, Raw: inputMark, Split: true, Span: words[len(words)-1].Span}
 	return append(words[:len(words):len(words)], w.WithShape(shell.Unknown))
 }
 

@@ -10,8 +10,11 @@ import (
 	"github.com/obstat/obstat/shell"
 )
 
-// whyInput marks a word that xargs reads.
-const whyInput = "read from standard input"
+// whyInput and inputMark are of a word that stands for those that xargs reads.
+const (
+	whyInput  = "read from standard input"
+	inputMark = "{}"
+)
 
 // settle turns the flags and operands that were met into effects.
 func (c *call) settle() {

@@ -25,13 +25,14 @@ func TestBroughtPrograms(t *testing.T) {
 	}
 }
 
-// TestExactDenialsOfOpenCommands: a denial of exactly one command asks where words that are known only when it runs may
-// be none.
+// TestExactDenialsOfOpenCommands: a denial of exactly one command denies it without the words that xargs may read for it,
+// and asks where other words that are known only when it runs may be none.
 func TestExactDenialsOfOpenCommands(t *testing.T) {
 	l := load(t, "version: 1\nallow:\n  - run anything\ndeny:\n  - run exactly reboot\n  - run exactly ech\n")
 	for cmd, want := range map[string]obstat.Verdict{
 		"reboot": obstat.Deny, "sudo reboot": obstat.Deny, "reboot -f": obstat.Allow, "xargs reboot -f": obstat.Allow,
-		"echo | xargs reboot": obstat.Ask, "xargs -n1 reboot < list": obstat.Ask, "reboot $X": obstat.Ask,
+		"echo | xargs reboot": obstat.Deny, "xargs -n1 reboot < list": obstat.Deny, "ls | xargs sudo reboot": obstat.Deny,
+		"reboot $X": obstat.Ask, "reboot '{}'": obstat.Allow, "xargs -I{} reboot {}": obstat.Ask, "xargs echo": obstat.Allow,
 		"echo $X": obstat.Allow, "rebooted $X": obstat.Allow,
 	} {
 		if d := l.Policy.Decide(call(cmd), world); d.Verdict != want {

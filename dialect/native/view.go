@@ -166,6 +166,9 @@ func (w *callWalk) command(i int) {
 	for _, alt := range c.Alts {
 		subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: alt})
 	}
+	if least := c.Least(); least != "" {
+		subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: least})
+	}
 	if base := pathpkg.Base(c.Path); c.Path != base && c.Program != "" && strings.HasPrefix(c.Text, c.Path) {
 		subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: c.Program + c.Text[len(c.Path):]})
 	}
