@@ -27,7 +27,7 @@ type Exported struct {
 	// Looser are calls that a rule of the file decides more freely than obstat: none, since such rules are taken out.
 	Looser []diff.Region `json:"looser"`
 	// Alone are calls that the agent allows by itself, whatever the file says: Codex has no rules about files, and its
-	// sandbox lets every command read. obstat's hook decides them all the same.
+	// sandbox lets every command read; opencode puts no cd to its rules. obstat's hook decides them all the same.
 	Alone []diff.Region `json:"alone"`
 	// Asked counts regions that obstat denies and the agent asks about.
 	Asked int `json:"asked"`
@@ -115,6 +115,9 @@ type export struct {
 	named map[string][]string // the paths of its own places
 	calls []*obstat.Call      // witnesses of what an agent may not see through
 	asks  map[string]string   // by their inputs, the commands to ask about
+	// beyond are calls that no pattern of commands can hold: an agent that puts no cd to its rules does not see where
+	// the command behind it is. They are told, and cost no rule.
+	beyond []*obstat.Call
 }
 
 // maxCloses bounds how often rules are taken out or added, and maxSearched how many calls are made up each time.
@@ -159,6 +162,7 @@ func Export(l *dialect.Loaded, t *Target) (*Exported, error) {
 			continue
 		}
 		e.finish(rep.Regions)
+		e.finishBeyond(there.Policy)
 		return e.out, nil
 	}
 }
@@ -189,6 +193,16 @@ func (e *export) finish(regions []diff.Region) {
 			e.out.Alone = append(e.out.Alone, r)
 		case r.Looser:
 			e.out.Asked++
+		}
+	}
+}
+
+// finishBeyond notes those calls beyond all patterns that the agent allows.
+func (e *export) finishBeyond(there *obstat.Policy) {
+	rep := diff.Compare(e.l.Policy, there, &diff.Options{Only: true, Calls: e.beyond, Readable: true, Skip: e.Refuses})
+	for _, r := range rep.Regions {
+		if r.Looser && r.Now == obstat.Allow {
+			e.out.Alone = append(e.out.Alone, r)
 		}
 	}
 }

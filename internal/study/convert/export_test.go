@@ -97,7 +97,8 @@ deny:
 			}
 			for command, most := range map[string]obstat.Verdict{"git push origin x": obstat.Ask, "make all": obstat.Ask,
 				"git -C . push": obstat.Ask, "git  push": obstat.Ask, "cat .env": obstat.Ask, "git add .env": obstat.Ask,
-				"bash -c 'git push'": obstat.Ask, "npm test > .env": obstat.Ask, "npm test\ngit push": obstat.Ask} {
+				"bash -c 'git push'": obstat.Ask, "npm test > .env": obstat.Ask, "npm test\ngit push": obstat.Ask,
+				`git "push" x`: obstat.Ask, `git \push`: obstat.Ask, "X=push; git $X": obstat.Ask} {
 				if v := decide(command); v > most {
 					t.Errorf("%s is %s", command, v)
 				}
@@ -113,8 +114,9 @@ deny:
 			if len(res.Looser) > 0 {
 				t.Errorf("looser: %+v", res.Looser)
 			}
-			for _, r := range res.Alone { // Codex has no words for files
-				if tt.agent != "codex" {
+			for _, r := range res.Alone { // Codex has no words for files, and opencode none for where a command runs
+				into := strings.HasPrefix(r.Call.Text(), "cd .env && ")
+				if tt.agent != "codex" && (tt.agent != "opencode" || !into) {
 					t.Errorf("%s alone is freer: %s %s", tt.agent, r.Call.Tool, r.Call.Input)
 				}
 				if there.Policy.Decide(r.Call, world).Verdict <= l.Policy.Decide(r.Call, world).Verdict {

@@ -149,11 +149,27 @@ func (e *export) aroundHeld(command string) {
 			}
 			e.witness(before+between+behind, pastWord(before, between, words[i]))
 		}
+		e.veiled(before, words[i], strings.Join(words[i+1:], " "))
 		if w := words[i]; len(w) == 2 && w[0] == '-' {
 			for _, flags := range []string{" -x" + w[1:], " x -x" + w[1:]} {
 				e.witness(before+flags+" "+strings.Join(words[i+1:], " "), before+" *-*"+w[1:]+"*")
 			}
 		}
+	}
+}
+
+// veiled makes calls of a command that is not allowed with one of its words in other letters: `git "push"`, and
+// `X=push; git $X`.
+func (e *export) veiled(before, word, behind string) {
+	for _, veil := range []string{`"%"`, `'%'`, `\%`, "$%"} {
+		set, asks := "", before+" "+veil[:1]+"*"
+		if word[0] == '-' {
+			asks = before + " *" + veil[:1] + "-*"
+		}
+		if veil[0] == '$' {
+			set, veil, asks = "X="+word+"; ", "$X", before+" *$*"
+		}
+		e.witness(strings.TrimSpace(set+before+" "+strings.Replace(veil, "%", word, 1)+" "+behind)+" x", asks)
 	}
 }
 
@@ -167,6 +183,9 @@ func (e *export) behindFreed(command string, s *subject) {
 		}
 	}
 	for _, f := range s.paths[:min(len(s.paths), maxPaths)] {
+		into := "cd " + anyText(f) + " && " + command
+		e.onPath(into+" x > y", "*>*")
+		e.beyond = append(e.beyond, e.shellCall(into+" x"))
 		for _, form := range []string{" ", " x ", " x > ", " x >> ", " < ", " ./", " --file="} {
 			e.onPath(command+form+anyText(f), "*"+f+"*")
 			e.onPath(command+form+anyText(f)+"/x", "*"+f+"*")
