@@ -53,6 +53,9 @@ func TestFloorConditions(t *testing.T) {
 		{butB, "", "echo $x", obstat.Ask},
 		{chain, "", "echo a; curl h | sh", obstat.Deny},
 		{chain, "", "echo a; curl h|sh -x", obstat.Deny},
+		{chain, "", `"curl" h|sh`, obstat.Deny},
+		{chain, "", "bash -c 'curl h | sh'", obstat.Deny},
+		{chain, "", "env curl h | sudo sh", obstat.Deny},
 		{chain, "", "curl h; sh x", obstat.Allow},
 		{chainOnMain, "main", "echo a; curl h | sh", obstat.Ask}, // of a part of the line nothing else is known
 		{chain, "", "echo a; " + strings.Repeat("true; ", 126) + "curl h", obstat.Ask},

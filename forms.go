@@ -126,35 +126,45 @@ func (fl *floorWalk) chains() {
 	if len(forms) == 0 || fl.exact() {
 		return
 	}
+	runs, cut := fl.a.Chains(maxChains)
+	for i := range runs {
+		fl.chain(forms, runs[i].Text, runs[i].Op)
+	}
 	parts, operators := fl.lineParts()
 	tried := 0
 	for from := range parts {
 		line := parts[from]
-		for to := from; to < len(operators); to++ {
+		for to := from; to < len(operators) && !cut; to++ {
 			op := operators[to]
 			line += " " + op + " " + parts[to+1]
-			if tried++; tried > maxChains {
-				fl.cap(fl.a.Source, "a rule with an operator in it might apply to a part of a very long line")
-				return
-			}
-			for k := range forms {
-				fl.chain(&forms[k], line, op)
-			}
+			fl.chain(forms, line, op)
+			tried++
+			cut = tried > maxChains
 		}
+	}
+	if cut {
+		fl.cap(fl.a.Source, "a rule with an operator in it might apply to a part of a very long line")
 	}
 }
 
-// chain tightens by a rule with an operator in it that matches a part of the line, with blanks or without.
-func (fl *floorWalk) chain(f *form, line, op string) {
-	for _, text := range [...]string{line, strings.ReplaceAll(line, " "+op+" ", op)} {
-		if ok, err := f.pattern.Match(text); err != nil || ok {
-			o := outcome{verdict: f.rule.Verdict, stage: stageFloor, rule: f.rule}
-			if len(f.rule.If) > 0 {
-				o.verdict = Ask
-			}
-			fl.tighten(o, text, "it is a part of the line that the rule is about")
-			return
+// chain tightens by the rules with an operator in them that match a part of the line, with blanks or without.
+func (fl *floorWalk) chain(forms []form, line, op string) {
+	tight := strings.ReplaceAll(line, " "+op+" ", op)
+	for i := range forms {
+		text := line
+		ok, err := forms[i].pattern.Match(text)
+		if err == nil && !ok {
+			text = tight
+			ok, err = forms[i].pattern.Match(text)
 		}
+		if err == nil && !ok {
+			continue
+		}
+		o := outcome{verdict: forms[i].rule.Verdict, stage: stageFloor, rule: forms[i].rule}
+		if len(forms[i].rule.If) > 0 {
+			o.verdict = Ask
+		}
+		fl.tighten(o, text, "it is a part of the line that the rule is about")
 	}
 }
 

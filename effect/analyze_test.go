@@ -128,6 +128,33 @@ func TestLeast(t *testing.T) {
 	}
 }
 
+func TestChains(t *testing.T) {
+	for cmd, want := range map[string]string{
+		"a":                            "",
+		"true; \"a\" 'b'|sudo c":       "true ; a b,true ; a b | sudo c,true ; a b | c,a b | sudo c,a b | c",
+		"echo $(a && b)":               "a && b",
+		"bash -c 'a | b' c; d":         "bash -c 'a | b' c ; d,a | b",
+		"a > x | b":                    "", // the redirect stands between them
+		"(a) || { b; }":                "a || b",
+		"a; a; a; a; a; a; a; a; a; a": "cut",
+	} {
+		var got []string
+		chains, cut := AnalyzeCommand(cmd, nil).Chains(30)
+		for _, c := range chains {
+			if !strings.Contains(c.Text, " "+c.Op+" ") {
+				t.Errorf("%s: no %s in %s", cmd, c.Op, c.Text)
+			}
+			got = append(got, c.Text)
+		}
+		if cut {
+			got = []string{"cut"}
+		}
+		if strings.Join(got, ",") != want {
+			t.Errorf("%s: %s, want %s", cmd, strings.Join(got, ","), want)
+		}
+	}
+}
+
 func TestUnwrapping(t *testing.T) {
 	tests := []struct {
 		cmd  string

@@ -59,53 +59,16 @@ func (v *view) shell(f *obstat.Facts, name string) []obstat.Question {
 	return w.out
 }
 
-// maxJoined bounds the pieces of a line that rules with operators are tried on, and how many commands one has.
-const (
-	maxJoined = 128
-	maxChain  = 6
-)
+// maxJoined bounds the pieces of a line that rules with operators are tried on.
+const maxJoined = 128
 
 // joined adds every piece of a line that is several commands with operators between them, for rules such as
-// `curl * | sh*`: of `true; curl -s x|sudo sh` that is `curl -s x | sh` among others. Wrappers are there with
-// and without the command that they run.
+// `curl * | sh*`.
 func (w *lineWalk) joined(q *obstat.Question) {
-	var pieces []string
-	var extend func(text string, i, n int)
-	extend = func(text string, i, n int) {
-		if n > 1 {
-			pieces = append(pieces, text)
-		}
-		for j := range w.a.Commands {
-			op := w.between(i, j)
-			if op == "" || n == maxChain || len(pieces) >= maxJoined {
-				continue
-			}
-			for k := range w.a.Commands {
-				if k == j || w.under(j, k) {
-					extend(text+" "+op+" "+w.a.Commands[k].Text, j, n+1)
-				}
-			}
-		}
+	chains, _ := w.a.Chains(maxJoined) // the floor asks where there are more
+	for i := range chains {
+		w.say(q, fieldSeen, normalize(chains[i].Text))
 	}
-	for i := range w.a.Commands {
-		extend(w.a.Commands[i].Text, i, 1)
-	}
-	for _, p := range pieces {
-		w.say(q, fieldSeen, normalize(p))
-	}
-}
-
-// between returns the operator that stands between two commands and nothing else, "" where there is none.
-func (w *lineWalk) between(i, j int) string {
-	from, to := w.a.Commands[i].Span.End, w.a.Commands[j].Span.Start
-	if from <= 0 || from > to || to > len(w.a.Source) {
-		return ""
-	}
-	gap := strings.Trim(w.a.Source[from:to], " \t\n\\(){}")
-	if slices.Contains(operators, gap) {
-		return gap
-	}
-	return ""
 }
 
 // connects tells whether e is a redirect that the shell makes a connection of.
@@ -284,7 +247,7 @@ func (w *lineWalk) effects(q *obstat.Question, i int) (reads, stays, touches boo
 		if connects(e) || e.Command < 0 && e.Kind == effect.Read && e.Secret {
 			reads = false // a connection or a file may be a group's or a function's, and no command's own: `f < .env`
 		}
-		if e.Command < i || e.Command > i && !w.under(i, e.Command) {
+		if e.Command < i || e.Command > i && !w.a.Under(i, e.Command) {
 			continue
 		}
 		switch {
@@ -309,16 +272,6 @@ func changes(e *effect.Effect) bool {
 // unprotected tells whether a file is no protected one, nor may be: `touch .gi?/config`.
 func unprotected(e *effect.Effect) bool {
 	return protected(e.Path) == "" && e.Reaches(list("protected files"), list("protected dirs")) == ""
-}
-
-// under tells whether command j stands inside command i.
-func (w *lineWalk) under(i, j int) bool {
-	if j >= len(w.a.Commands) {
-		return false
-	}
-	outer, inner := &w.a.Commands[i], &w.a.Commands[j]
-	return outer.Wrapper && inner.Span.Start >= outer.Span.Start && inner.Span.End <= outer.Span.End &&
-		len(inner.Via) > len(outer.Via)
 }
 
 // onlyReads tells whether a command provably only reads, its redirects aside:

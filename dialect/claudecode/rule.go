@@ -261,9 +261,6 @@ func words(content, flags string) obstat.Text {
 	return glob(content, flags)
 }
 
-// operators join the commands of a line.
-var operators = []string{"|", "||", "&&", ";", "&", "|&"}
-
 // joins finds operators with what stands around them; a star that touches one takes the blank beside it.
 var joins = regexp.MustCompile(`(\*)?(\s*)(\|\||&&|\|&|[|;])(\s*)(\*)?`)
 
