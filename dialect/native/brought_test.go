@@ -41,6 +41,20 @@ func TestExactDenialsOfOpenCommands(t *testing.T) {
 	}
 }
 
+// TestExceptionsOfDenials: what a denial leaves out is the program of that name, not a file in the project or another
+// program's spelling.
+func TestExceptionsOfDenials(t *testing.T) {
+	l := load(t, "version: 1\nallow:\n  - run anything\ndeny:\n  - run anything except ls, exactly git status\n")
+	for cmd, want := range map[string]obstat.Verdict{"ls": obstat.Allow, "/bin/ls -l": obstat.Allow, `"ls" x`: obstat.Allow,
+		"./ls": obstat.Deny, "x/y/ls": obstat.Deny, "/tmp/ls": obstat.Deny, "~/bin/ls": obstat.Deny, "git status": obstat.Allow,
+		"./git status": obstat.Deny, "git status -s": obstat.Deny, "$X": obstat.Deny, "ls; rm x": obstat.Deny,
+	} {
+		if d := l.Policy.Decide(call(cmd), world); d.Verdict != want {
+			t.Errorf("%s: %s, want %s: %s", cmd, d.Verdict, want, d.Reason())
+		}
+	}
+}
+
 // TestGivenTexts: a text of PowerShell is allowed by a condition that has it letter by letter, unless a denial may be
 // about what it hides.
 func TestGivenTexts(t *testing.T) {

@@ -512,9 +512,11 @@ func (r *rule) leftOut() (out []obstat.Rule) {
 	return out
 }
 
+// excepts returns what a rule leaves out. What a denial leaves out is seen as an allow rule sees it: `deny: run anything
+// except ls` is about another program of that name, `./ls`.
 func (r *rule) excepts(allow bool) (out []obstat.Cond) {
 	for i := range r.except {
-		m := r.except[i].match(false)
+		m := r.except[i].match(!allow)
 		out = append(out, obstat.Cond{Field: m.field, Any: []obstat.Text{m.pattern}})
 		if allow && m.field == fieldPlace {
 			out = append(out, obstat.Cond{Field: fieldMaybe, Any: []obstat.Text{m.pattern}})
