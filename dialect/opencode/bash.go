@@ -52,6 +52,9 @@ func (c *callView) commands(cmd string, part bool) {
 		default:
 			quiet = false
 			text := c.behindVariables(cmd, sc)
+			if !c.Floor {
+				text = asParsed(s, sc, text)
+			}
 			texts.add(text)
 			if c.learn && len(texts.texts) <= maxLearned {
 				by[text] = alwaysOf(cmd, sc)
@@ -148,6 +151,55 @@ func commandText(src string, sc *shell.Command) string {
 		end = max(end, hereEnd(src, r))
 	}
 	return strings.TrimSpace(between(src, start, end))
+}
+
+// asParsed returns the text of a command as the program's parser has it, for which time is a program. Behind `&&`,
+// `||`, `|` or `!` it takes redirects for those of the whole list: of `cd a && echo x > f` it sees `echo x`.
+func asParsed(s *shell.Script, sc *shell.Command, text string) string {
+	begin := timedFrom(s, sc)
+	if isJoined(s, begin) {
+		text = bareText(s.Source, sc)
+	}
+	return between(s.Source, begin, sc.Span.Start) + text
+}
+
+// timedFrom returns where a command begins, with the `time` before it.
+func timedFrom(s *shell.Script, sc *shell.Command) int {
+	for i := range s.Constructs {
+		at := &s.Constructs[i]
+		words := strings.Fields(between(s.Source, at.Span.Start, sc.Span.Start))
+		if at.Kind == shell.Time && slices.Contains([]string{"time", "time -p"}, strings.Join(words, " ")) {
+			return at.Span.Start
+		}
+	}
+	return sc.Span.Start
+}
+
+// isJoined tells whether what begins there stands behind an operator of a list.
+func isJoined(s *shell.Script, begin int) bool {
+	blank := func(from int) bool {
+		return from <= begin && strings.Trim(between(s.Source, from, begin), " \t\n\\") == ""
+	}
+	return slices.ContainsFunc(s.Constructs, func(at shell.Construct) bool {
+		switch at.Kind {
+		case shell.AndOp, shell.OrOp, shell.PipeOp:
+			return blank(at.Span.End)
+		case shell.Negation: // which spans what it is about
+			return blank(at.Span.Start + len("!"))
+		}
+		return false
+	})
+}
+
+// bareText returns a command as it was written, up to its first redirect.
+func bareText(src string, sc *shell.Command) string {
+	end := sc.Span.End
+	for i := range sc.Redirects {
+		if r := &sc.Redirects[i]; r.Op != "<<<" && r.Span.Start > sc.Span.Start {
+			end = min(end, r.Span.Start)
+		}
+	}
+	return strings.TrimSpace(between(src, sc.Span.Start, end))
 }
 
 // wordsOf returns the words of a command, those that are not known as written.

@@ -43,7 +43,8 @@ type witness struct {
 	file    string
 	gone    bool
 	at      string // how the path of the file is written; "" is file
-	// No rule about words sees it: a name in pieces, a link, what stands behind `<` or as a variable behind `>`.
+	// No rule about words sees it: a name in pieces, a link, what stands behind `<` or as a variable behind `>`, where a
+	// cd led.
 	beyond bool
 }
 
@@ -86,7 +87,7 @@ var witnesses = []witness{
 	beyond(witness{command: "echo x > $PWD/secret/w65.txt", file: "secret/w65.txt"}),
 	beyond(witness{command: "echo x > linked/w67.txt", file: "secret/w67.txt"}),
 	{command: "git worktree add -q secret/w68", file: "secret/w68"},
-	{command: "cd secret && echo x > w66.txt", file: "secret/w66.txt"}, // the last: some shells stay there
+	beyond(witness{command: "cd secret && echo x > w66.txt", file: "secret/w66.txt"}), // the last: some shells stay there
 	{at: "src/../secret/w69.txt", file: "secret/w69.txt"}, beyond(witness{at: "linked/w70.txt", file: "secret/w70.txt"}),
 	{at: "./secret/w71.txt", file: "secret/w71.txt"}, {at: "secret//w72.txt", file: "secret/w72.txt"},
 }

@@ -184,8 +184,7 @@ func (e *export) behindFreed(command string, s *subject) {
 	}
 	for _, f := range s.paths[:min(len(s.paths), maxPaths)] {
 		into := "cd " + anyText(f) + " && " + command
-		e.onPath(into+" x > y", "*>*")
-		e.beyond = append(e.beyond, e.shellCall(into+" x"))
+		e.beyond = append(e.beyond, e.shellCall(into+" x"), e.shellCall(into+" x > y"))
 		for _, form := range []string{" ", " x ", " x > ", " x >> ", " < ", " ./", " --file="} {
 			e.onPath(command+form+anyText(f), "*"+f+"*")
 			e.onPath(command+form+anyText(f)+"/x", "*"+f+"*")
