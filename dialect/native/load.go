@@ -512,8 +512,8 @@ func (r *rule) leftOut() (out []obstat.Rule) {
 	return out
 }
 
-// excepts returns what a rule leaves out. What a denial leaves out is seen as an allow rule sees it: `deny: run anything
-// except ls` is about another program of that name, `./ls`.
+// excepts returns what a rule leaves out. What a denial leaves out is seen as an allow rule sees it: `deny: run
+// anything except ls` is about another program of that name, `./ls`.
 func (r *rule) excepts(allow bool) (out []obstat.Cond) {
 	for i := range r.except {
 		m := r.except[i].match(!allow)

@@ -267,7 +267,7 @@ func (c *conversion) otherNames(before []int) {
 
 // exactText tells whether a rule is about one text.
 func exactText(r *obstat.Rule) bool {
-	_, exact, ok := globs(r.Pattern)
+	_, exact, ok := globs(r.Pattern, r.Verdict == obstat.Allow)
 	return ok && exact
 }
 

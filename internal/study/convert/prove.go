@@ -408,7 +408,7 @@ func (c *conversion) otherQuotes(r *diff.Region) bool {
 		if ln.from == nil || ln.verdict < r.Now || !strings.HasPrefix(ln.text, "run ") {
 			return false
 		}
-		written, _, _ := globs(ln.from.Pattern)
+		written, _, _ := globs(ln.from.Pattern, ln.from.Verdict == obstat.Allow)
 		for _, w := range written {
 			if !strings.ContainsAny(w, "\"'\\") {
 				continue
@@ -504,7 +504,7 @@ func (c *conversion) lineOf(r *diff.Region) int {
 func (c *conversion) general(at obstat.Pos) bool {
 	for _, rules := range c.l.Program.Rules {
 		for i := range rules {
-			texts, _, ok := globs(rules[i].Pattern)
+			texts, _, ok := globs(rules[i].Pattern, rules[i].Verdict == obstat.Allow)
 			if rules[i].Pos == at && ok && strings.Trim(texts[0][strings.LastIndexByte(texts[0], ':')+1:], "*") == "" {
 				return true
 			}

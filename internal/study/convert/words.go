@@ -3,10 +3,8 @@ package convert
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect/native"
@@ -20,7 +18,7 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 	if len(r.If) > 0 || len(r.Except) > 0 {
 		return nil, "it has conditions"
 	}
-	texts, exact, ok := globs(r.Pattern)
+	texts, exact, ok := globs(r.Pattern, r.Verdict == obstat.Allow)
 	switch {
 	case r.Tool.IsZero() && r.Whole() && r.Verdict == obstat.Ask:
 		return nil, "" // as obstat.yaml does where no rule speaks
@@ -38,15 +36,12 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 	}
 	verbs, tools := kinds(r.Tool)
 	verbs, tools = unread(r, exact, verbs, tools)
-	if names, exact, ok := globs(r.Tool); ok && !exact && r.Whole() && r.Verdict != obstat.Allow && tools == nil {
+	if names, exact, ok := globs(r.Tool, true); ok && !exact && r.Whole() && r.Verdict != obstat.Allow && tools == nil {
 		tools = names // `*delete*` is also about unknown tools
 	}
 	for _, v := range verbs {
 		for _, t := range texts {
-			text := v + " anything"
-			if !r.Whole() {
-				text = effectSentence(r, v, t, exact)
-			}
+			text := effectSentence(r, v, t, exact)
 			if text == "" {
 				return nil, fmt.Sprintf("%s %s cannot be said", v, t)
 			}
@@ -75,9 +70,13 @@ func unread(r *obstat.Rule, exact bool, verbs, tools []string) (of, names []stri
 	return verbs, tools
 }
 
-// effectSentence says that a verb is done to one of a rule's texts, `write and delete ./src`; "" where it
+// effectSentence says that a verb is done to anything, or to one of a rule's texts, `write and delete ./src`; "" where it
 // cannot be said.
 func effectSentence(r *obstat.Rule, verb, text string, exact bool) string {
+	if r.Whole() {
+		return verb + " anything"
+	}
+	exact = exact || isExpression(r.Pattern) && !strings.Contains(text, "*")
 	if verb == "run" && r.Verdict != obstat.Allow {
 		text = plainProgram(text)
 	}
@@ -173,7 +172,7 @@ func kinds(t obstat.Text) (out, tools []string) {
 			out = append(out, v)
 		}
 	}
-	if texts, _, ok := globs(t); ok && (len(out) == 0 || slices.Contains(texts, "*")) {
+	if texts, _, ok := globs(t, true); ok && (len(out) == 0 || slices.Contains(texts, "*")) {
 		tools = texts
 	}
 	return out, tools
@@ -229,7 +228,9 @@ func targetOf(verb, field, text string, exact bool) string {
 }
 
 func commandOf(text string, exact bool) string {
-	text = quoteWords(strings.ReplaceAll(text, "**", "*"))
+	if text = strings.ReplaceAll(text, "**", "*"); !exact { // which is as somebody wrote it
+		text = quoteWords(text)
+	}
 	if rest, ok := strings.CutSuffix(text, " *"); ok {
 		text = rest
 	}
@@ -258,7 +259,7 @@ func analyzed(tool string, input []byte) *effect.Analysis {
 // asShown writes a command as rules see it, with quotes only where a word needs them: `pkill -f "node"` is `pkill -f
 // node`. A text that is not one command stays as it is.
 func asShown(text string) string {
-	if !strings.Contains(text, `"`) {
+	if !strings.ContainsAny(text, "\"\\") {
 		return text
 	}
 	a := analyzed("Bash", commandInput(text))
@@ -349,8 +350,9 @@ func pathOf(field, text string) string {
 	return text
 }
 
-// globs returns the texts with * and ** that a pattern stands for; exact says that it has none.
-func globs(t obstat.Text) (out []string, exact, ok bool) {
+// globs returns the texts with * and ** that a pattern stands for; exact says that it has none. With less they stand
+// for no more than an expression does.
+func globs(t obstat.Text, less bool) (out []string, exact, ok bool) {
 	switch t.Flavour {
 	case "":
 		return []string{"*"}, false, true
@@ -369,98 +371,9 @@ func globs(t obstat.Text) (out []string, exact, ok bool) {
 			return []string{"*" + t.Text + "*"}, false, true
 		}
 		return []string{t.Text}, false, true
-	case pattern.Full, pattern.Search:
-		return expression(t)
+	}
+	if isExpression(t) {
+		return expressionGlobs(t, less)
 	}
 	return nil, false, false
-}
-
-// geminiRest is the end of a commandPrefix of Gemini CLI: a blank and anything.
-const geminiRest = `(?:(?:[\t\n\x0b\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"]|\\")(?s:.*))?`
-
-// pieces are the parts of expressions that stand for wildcards, with the glob of each; the longer of two
-// stands first.
-var pieces = [...][2]string{
-	{geminiRest, " *"}, {"(?:__.*)?", "__*"}, {"(?: .*)?", " *"},
-	{`( [\s\S]*)?`, " *"}, {"( [-a-zA-Z0-9 ._/\\\\:\"']*)?", " *"}, // JiuwenSwarm's
-	{`[\s\S]*`, "**"}, {`[/\\]`, "/"}, {"(?:/.*)?", ""}, {"(?:.*/)?", "**/"}, {`[^/\x00]*`, "*"}, {"[^/]*", "*"},
-	{`(?s:.*)`, "**"}, {`[^\n\r\u2028\u2029]*`, "**"}, {".*", "**"}, {".+", "**"},
-}
-
-// isWord tells whether a character behind a backslash may mean something else than itself.
-func isWord(c byte) bool {
-	return c == '_' || c >= 0x80 || unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c))
-}
-
-// escaped is a character behind a backslash that means itself, as in `\-\-force`.
-var escaped = regexp.MustCompile(`\\([-/ =:,@%.])`)
-
-// expression reads the regular expressions that people and dialects write for globs.
-func expression(t obstat.Text) (out []string, exact, ok bool) {
-	text := strings.TrimPrefix(strings.TrimPrefix(t.Text, "(?s)"), "(?a)")
-	out, exact = []string{""}, true
-	add := func(s string) {
-		for i := range out {
-			out[i] += s
-		}
-	}
-	if t.Flavour == pattern.Search && !strings.HasPrefix(text, "^") {
-		add("*")
-		exact = false
-	}
-	text = strings.TrimPrefix(text, "^")
-	ended := false
-	for text != "" {
-		piece := ""
-		for _, p := range pieces {
-			if strings.HasPrefix(text, p[0]) {
-				piece, exact = p[0], false
-				add(p[1])
-				break
-			}
-		}
-		switch {
-		case piece != "":
-		case text == "$" || text == `\Z`: // Python's, of a JavaScript expression
-			piece, ended = text, true
-		case text == `\b`: // any arguments, or none
-			piece, exact, ended = text, false, true
-			add(" *")
-		case text[0] == '\\' && len(text) > 1 && !isWord(text[1]):
-			if piece = text[:2]; piece == `\*` {
-				add(piece) // a star by the letter
-			} else {
-				add(text[1:2])
-			}
-		case text[0] == '(':
-			alts, rest, is := strings.Cut(strings.TrimPrefix(text[1:], "?:"), ")")
-			plain := escaped.ReplaceAllString(alts, "$1")
-			if !is || strings.ContainsAny(escaped.ReplaceAllString(alts, ""), `.*+?([{^$\`) {
-				return nil, false, false
-			}
-			var all []string
-			for _, o := range out {
-				for a := range strings.SplitSeq(plain, "|") {
-					all = append(all, o+a)
-				}
-			}
-			out, piece = all, text[:len(text)-len(rest)]
-		case strings.IndexByte(`.*+?[]{}|^$)\`, text[0]) >= 0:
-			return nil, false, false
-		default:
-			piece = text[:1]
-			add(piece)
-		}
-		text = text[len(piece):]
-	}
-	if t.Flavour == pattern.Search && !ended {
-		add("*")
-		exact = false
-	}
-	for i := range out {
-		for strings.Contains(out[i], "***") {
-			out[i] = strings.ReplaceAll(out[i], "***", "**")
-		}
-	}
-	return out, exact, len(out) <= 64
 }
