@@ -286,7 +286,25 @@ func (fl *floorWalk) wide() bool { return fl.measure().wide }
 // has seen all of it. `ls` is not the whole of `export PATH=/tmp/x; ls`, nor of `PATH=/tmp/x ls`.
 func (fl *floorWalk) exact() bool {
 	text := fl.measure().text
-	return text != "" && strings.HasSuffix(text, strings.TrimSpace(fl.a.Source))
+	return text != "" && (strings.HasSuffix(text, strings.TrimSpace(fl.a.Source)) || text == fl.onlyCommand())
+}
+
+// onlyCommand returns the command that the whole line is, as rules see it: cmd /c 'dir | more' of
+// `cmd /c "dir | more"`; "" where there is more to the line, or a word that is known only when it runs.
+func (fl *floorWalk) onlyCommand() string {
+	if len(fl.a.Commands) == 0 {
+		return ""
+	}
+	c := &fl.a.Commands[0]
+	unknown := func(w shell.Word) bool { return !w.Known }
+	if len(c.Words) == 0 || slices.ContainsFunc(c.Words, unknown) {
+		return ""
+	}
+	from, to := c.Words[0].Span.Start, c.Words[len(c.Words)-1].Span.End
+	if fl.text(shell.Span{Start: from, End: to}) != strings.TrimSpace(fl.a.Source) {
+		return ""
+	}
+	return c.Text
 }
 
 // measure looks at the pattern of the rule that decided: most calls do not need

@@ -55,6 +55,31 @@ func TestExceptionsOfDenials(t *testing.T) {
 	}
 }
 
+// TestExactLines: who allows exactly one line has seen what it runs inside, and what another shell runs of it.
+func TestExactLines(t *testing.T) {
+	l := load(t, `version: 1
+allow:
+  - run echo
+  - run exactly timeout 5 make x
+  - run exactly "bash -c 'make y; make z'"
+  - run exactly xargs rm
+  - run exactly "cmd /c 'dir | more'"
+deny:
+  - run shutdown
+`)
+	for cmd, want := range map[string]obstat.Verdict{
+		"timeout 5 make x": obstat.Allow, "timeout 6 make x": obstat.Ask, "make x": obstat.Ask, `timeout 5 "make" x`: obstat.Allow,
+		"timeout 5 make x; make x": obstat.Ask, "LD_PRELOAD=./e.so timeout 5 make x": obstat.Ask, "timeout 5 make x > y": obstat.Ask,
+		`bash -c "make y; make z"`: obstat.Allow, `bash -c "make y"`: obstat.Ask, "echo x | xargs rm": obstat.Ask, "xargs rm": obstat.Ask,
+		`cmd /c "dir | more"`: obstat.Allow, `A=1 cmd /c "dir | more"`: obstat.Ask, `cmd /c "dir | more"; make x`: obstat.Ask,
+		`cmd /c "dir | more" > y`: obstat.Ask, `cmd /c "dir | less"`: obstat.Ask, `cmd /c "$X"`: obstat.Ask,
+	} {
+		if d := l.Policy.Decide(call(cmd), world); d.Verdict != want {
+			t.Errorf("%s: %s, want %s: %s", cmd, d.Verdict, want, d.Reason())
+		}
+	}
+}
+
 // TestGivenTexts: a text of PowerShell is allowed by a condition that has it letter by letter, unless a denial may be
 // about what it hides.
 func TestGivenTexts(t *testing.T) {

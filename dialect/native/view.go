@@ -196,10 +196,26 @@ func (w *callWalk) commandSubjects(i int) []obstat.Subject {
 			out = append(out, obstat.Subject{Field: fieldExact, Text: w.a.Commands[at].Text})
 		}
 	}
+	if len(c.Via) > 0 && w.f.Wants(fieldExact) {
+		out = append(out, w.inside(i)...)
+	}
 	if w.f.Wants(fieldManner) {
 		out = append(out, manner(c)...)
 	}
 	return append(out, w.kind()...)
+}
+
+// inside returns the commands that command i is written inside of: who allows exactly `timeout 5 make x` has seen
+// `make x`.
+func (w *callWalk) inside(i int) (out []obstat.Subject) {
+	c := &w.a.Commands[i]
+	for j := range w.a.Commands {
+		o := &w.a.Commands[j]
+		if j != i && c.Known && w.a.Under(j, i) && strings.Contains(o.Text, c.Text) {
+			out = append(out, obstat.Subject{Field: fieldExact, Text: o.Text})
+		}
+	}
+	return out
 }
 
 // The words behind `where` of a rule for commands.

@@ -65,6 +65,7 @@ func Write(preset string, heading []string, lines []Line, check *Check) (*Draft,
 		}
 		s.add(l, preset == native.Careful && l.List == obstat.Allow.String() && !l.Own)
 	}
+	s.giveWay()
 	out := &Draft{}
 	l, err := s.load()
 	if check != nil && err == nil {

@@ -49,3 +49,25 @@ func TestWrite(t *testing.T) {
 		t.Error("a preset that is not there")
 	}
 }
+
+// TestGivesWay: what a person allows is allowed, though the preset allows it under a condition or asks about it.
+func TestGivesWay(t *testing.T) {
+	const asks = "\n  - delete anything except moved\n"
+	for sentence, stays := range map[string]bool{"run kill": true, "run rm": false, "run git clean": false,
+		"run exactly rm x": true, "run find": true, "read anything": true} {
+		d, err := initial.Write("balanced", nil, []initial.Line{{List: "allow", Sentence: sentence, Own: true}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sentence != "read anything" && !strings.Contains(d.Text, "\n  - "+sentence+"\n") {
+			t.Errorf("%s is missing: %v\n%s", sentence, d.Skipped, d.Text)
+		}
+		if strings.Contains(d.Text, asks) != stays {
+			t.Errorf("%s: the question about deleting stays: %v", sentence, !stays)
+		}
+	}
+	d, err := initial.Write("unattended", nil, []initial.Line{{List: "allow", Sentence: "run rm", Own: true}}, nil)
+	if err != nil || !strings.Contains(d.Text, "delete") {
+		t.Errorf("unattended: %v\n%s", err, d.Text)
+	}
+}

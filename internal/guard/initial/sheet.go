@@ -8,6 +8,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/internal/study/convert"
 )
 
@@ -112,7 +113,7 @@ func (s *sheet) add(l Line, muted bool) *item {
 		}
 		same := it.Sentence == l.Sentence
 		program, runs := strings.CutPrefix(l.Sentence, "run ")
-		said := runs && strings.HasPrefix(it.Sentence, "run ") && slices.Contains(convert.Parts(it.Sentence).Targets, program)
+		said := runs && !it.conditional() && strings.HasPrefix(it.Sentence, "run ") && slices.Contains(convert.Parts(it.Sentence).Targets, program)
 		if same || said {
 			it.Own = it.Own || same && l.Own
 			return it
@@ -121,6 +122,32 @@ func (s *sheet) add(l Line, muted bool) *item {
 	it := &item{Line: l, muted: muted}
 	s.items = append(s.items, it)
 	return it
+}
+
+// giveWay takes out the preset's questions about deleting where a person allows a command that is there to delete, `rm`
+// or `git clean`: what no rule is about is asked about all the same.
+func (s *sheet) giveWay() {
+	deletes := slices.ContainsFunc(s.items, func(it *item) bool {
+		return it.Own && it.List == obstat.Allow.String() && slices.ContainsFunc(convert.Parts(it.Sentence).Targets,
+			func(t string) bool { return strings.HasPrefix(it.Sentence, "run ") && removes(t) })
+	})
+	s.items = slices.DeleteFunc(s.items, func(it *item) bool {
+		return deletes && !it.Own && it.List == obstat.Ask.String() && strings.HasPrefix(it.Sentence, "delete ")
+	})
+}
+
+// removes tells whether a command deletes what it is given.
+func removes(command string) bool {
+	a := effect.AnalyzeCommand(command+" x", nil)
+	return slices.ContainsFunc(a.Effects, func(e effect.Effect) bool { return e.Kind == effect.Delete && e.Raw == "x" })
+}
+
+// conditional tells whether a line holds under some circumstances alone.
+func (it *item) conditional() bool {
+	return slices.ContainsFunc(it.rest, func(line string) bool {
+		line = strings.TrimSpace(line)
+		return strings.HasPrefix(line, "when:") || strings.HasPrefix(line, "after:")
+	})
 }
 
 func (s *sheet) drop(it *item) {
