@@ -14,3 +14,12 @@ func (pol *Policy) With(offers ...Offer) (*Policy, error) {
 	}
 	return Compile(p, &pol.opts)
 }
+
+// Lacking returns the policy without some of its rules.
+func (pol *Policy) Lacking(gone func(*Rule) bool) (*Policy, error) {
+	p := pol.prog.clone()
+	for name, rules := range p.Rules {
+		p.Rules[name] = slices.DeleteFunc(rules, func(r Rule) bool { return gone(&r) })
+	}
+	return Compile(p, &pol.opts)
+}

@@ -30,6 +30,37 @@ func Broad(r *obstat.Rule) bool {
 	return !exact && (strings.TrimSpace(prefix) == "" || runsOthers(prefix))
 }
 
+// Single returns the one command that an allow rule is about, and a shell tool that it holds for: `git push` of
+// `git push *`, where exact is false. tool is "" for other rules.
+func Single(r *obstat.Rule) (tool, command string, exact bool) {
+	p, err := pattern.Compile(r.Pattern.Flavour, r.Pattern.Text)
+	if err != nil || r.Verdict != obstat.Allow || r.Whole() || len(r.If)+len(r.Except) > 0 || r.Over != 0 {
+		return "", "", false
+	}
+	prefix, exact := literal(p)
+	command = strings.TrimSpace(prefix)
+	for _, text := range []string{command, command + " x"} {
+		if ok, err := p.Match(text); err != nil || ok == (exact && text != command) {
+			return "", "", false
+		}
+	}
+	for _, name := range effect.Names("shell") {
+		if r.Tool.IsZero() || matches(r.Tool, name) {
+			return name, command, exact
+		}
+	}
+	return "", "", false
+}
+
+func matches(t obstat.Text, text string) bool {
+	p, err := pattern.Compile(t.Flavour, t.Text)
+	if err != nil {
+		return false
+	}
+	ok, _ := p.Match(text)
+	return ok
+}
+
 // aboutShells tells whether the tools of a rule take commands: `Bash`, or `Bash|Monitor` as a pattern.
 func aboutShells(tools obstat.Text) bool {
 	if tool, known := effect.Lookup(tools.Text); known || tools.IsZero() || tools.Flavour == pattern.Exact {

@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -114,6 +116,35 @@ func (l *Loaded) Accept(name string, offers ...obstat.Offer) error {
 	}
 	return textedit.UpdateFile(name, func(old []byte) ([]byte, error) {
 		with, err := l.written(name, old, offers)
+		if err != nil {
+			return nil, err
+		}
+		return with.Input.Files[at].Data, nil
+	})
+}
+
+// Swap writes accepted rules into the file of that name in the place of others, which stand at the places: all of it at
+// once, or nothing. It is refused where the file has changed since it was loaded.
+func (l *Loaded) Swap(name string, gone []obstat.Pos, offers ...obstat.Offer) error {
+	_, at, err := l.editor(name)
+	if err != nil {
+		return err
+	}
+	behind := slices.Clone(gone)
+	slices.SortFunc(behind, func(a, b obstat.Pos) int { return cmp.Or(b.Line-a.Line, b.Col-a.Col) })
+	return textedit.UpdateFile(name, func(old []byte) ([]byte, error) {
+		if !bytes.Equal(old, l.Input.Files[at].Data) {
+			return nil, fmt.Errorf("%s has changed meanwhile", name)
+		}
+		now := l
+		for _, pos := range behind { // from the end on: what stands before stays in its place
+			less, _, err := now.Without(pos)
+			if err != nil {
+				return nil, err
+			}
+			now = less
+		}
+		with, err := now.written(name, nil, offers)
 		if err != nil {
 			return nil, err
 		}

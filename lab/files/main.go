@@ -3,7 +3,7 @@
 //	go run -C lab/files . fetch [-mirrors DIR] [-cache DIR]
 //	go run -C lab/files . mean  [-cache DIR]
 //	go run -C lab/files . check [-cache DIR] [-v]
-//	go run -C lab/files . convert | init | lint | export | gc [-cache DIR] [-v] [-skip N]
+//	go run -C lab/files . convert | init | lint | export | gc | suggest [-cache DIR] [-v] [-skip N]
 //
 // Every command takes `-manifest FILE`, a list of other files, with a cache of their own.
 //
@@ -61,11 +61,11 @@ func main() {
 	flags.StringVar(&l.cache, "cache", filepath.Join(home, "obstat-files"), "where the files are kept")
 	flags.StringVar(&l.mirrors, "mirrors", "", "a directory of clones, owner+name/repo; \"\" asks GitHub")
 	flags.BoolVar(&l.verbose, "v", false, "print every call that is not as it was meant")
-	flags.IntVar(&l.skip, "skip", 1, "export, convert and gc look at every n-th file")
+	flags.IntVar(&l.skip, "skip", 1, "export, convert, gc and suggest look at every n-th file")
 	does := map[string]func() error{"fetch": l.fetch, "mean": l.mean, "check": l.check, "convert": l.convert,
-		"init": l.drafts, "lint": l.lint, "export": l.export, "gc": l.gc}
+		"init": l.drafts, "lint": l.lint, "export": l.export, "gc": l.gc, "suggest": l.suggest}
 	if len(os.Args) < 2 || does[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: files fetch|mean|check|convert|init|lint|export|gc [-cache DIR] [-mirrors DIR] [-v]")
+		fmt.Fprintln(os.Stderr, "usage: files fetch|mean|check|convert|init|lint|export|gc|suggest [-cache DIR] [-mirrors DIR] [-v]")
 		os.Exit(2)
 	}
 	flags.Func("manifest", "a list of other files; \"\" is the one that is built in", func(name string) error {

@@ -33,10 +33,12 @@ type Options struct {
 // A Suggestion is rules, mostly one, that settle asks.
 type Suggestion struct {
 	Offers []obstat.Offer `json:"-"`
-	Rules  []string       `json:"rules"`  // in the dialect's own notation
+	Rules  []string       `json:"rules"`  // in the dialect's own notation; none are needed where there are none
 	Effect string         `json:"effect"` // of the asks: "run npm test", "write src/"
 	Asks   int            `json:"asks"`   // how many asks of the ledger it settles
 	Calls  []string       `json:"calls"`  // different ones, in short
+	// Gone are the rules of a pile that need not stay beside these; see [Pile].
+	Gone []obstat.Pos `json:"gone,omitempty"`
 }
 
 // Kind is the effect without its target: "run"; "tool" where it is none that is known.
@@ -64,6 +66,8 @@ type deed struct {
 	refused bool           // a person said no to one of them, or did not answer
 	open    int            // prompts of the agent whose answer is not known
 	n       int
+	at      obstat.Pos // of the rule of a pile
+	exact   bool       // which is about this command alone
 }
 
 // Suggest looks through records, of decisions and of outcomes, for asks that rules of l's dialect would settle.
@@ -183,6 +187,9 @@ const maxCandidates = 200
 func (s *search) gather() {
 	s.generalize()
 	for _, d := range s.asks() {
+		if d.at.IsValid() && !d.exact {
+			continue // its words behind the first are made up
+		}
 		decision := s.l.Policy.Decide(d.call, d.world)
 		offers := s.l.Offers(d.call, d.world, &decision)
 		for i := range offers {
@@ -293,13 +300,22 @@ func calls(list []*deed) (n int) {
 const maxShown = 5
 
 func newSuggestion(c *candidate, gained []*deed) Suggestion {
-	out := Suggestion{Offers: c.offers, Asks: calls(gained), Effect: effectOf(gained[0])}
+	out := Suggestion{Offers: c.offers, Rules: []string{}, Asks: calls(gained), Effect: effectOf(gained[0])}
 	for i := range c.offers {
 		out.Rules = append(out.Rules, cmp.Or(c.offers[i].Text, c.offers[i].Rule.String()))
 	}
+	for _, d := range gained {
+		if d.at.IsValid() {
+			out.Gone = append(out.Gone, d.at)
+		}
+	}
 	slices.SortStableFunc(gained, func(a, b *deed) int { return b.n - a.n })
 	for _, d := range gained[:min(maxShown, len(gained))] {
-		out.Calls = append(out.Calls, explain.TextOf(d.call))
+		text := explain.TextOf(d.call)
+		if d.at.IsValid() && !d.exact {
+			text = strings.TrimSuffix(text, anyArgument) + " …"
+		}
+		out.Calls = append(out.Calls, text)
 	}
 	return out
 }
