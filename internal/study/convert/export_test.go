@@ -220,10 +220,14 @@ func quoteWord(s string) string {
 func TestExportForms(t *testing.T) {
 	const everything = "version: 1\nallow: [run anything, write workspace]\nask: [run git tag]\ndeny: [run touch, write ./secret/**]\n"
 	const one = "version: 1\nallow: [run git, run git branch, run nohup]\nask: [run git branch -D, run git tag]\n"
+	const code = "version: 1\nallow: [run python, run npx tsx]\nask: [write and delete .git/**]\n"
 	for _, tt := range []struct {
 		policy, agent string
 		held, free    []string
 	}{
+		{code, "claude-code", []string{"python", "npx tsx", "echo x | python"}, []string{"python x.py", "npx tsx x"}},
+		{code, "gemini", []string{"python", "npx tsx"}, []string{"python x.py", "npx tsx x"}},
+		{code, "opencode", []string{"python", "npx tsx", "echo x | python"}, []string{"python x.py", "npx tsx x"}},
 		{everything, "claude-code", []string{"bash -c 'touch x'", "eval 'git tag x'", "git --no-pager tag x", "x=touch; $x y"},
 			[]string{"git status", "make all"}},
 		{everything, "gemini", []string{"env touch x", "sudo git tag x", "git\ttag x", "x/touch y", "echo x | xargs touch"},

@@ -25,7 +25,7 @@ func Targets() map[string]Target {
 			Keys:   [][]any{list("allow"), list("ask"), list("deny")},
 			Beside: [][]any{list("defaultMode"), list("additionalDirectories")},
 			Tools:  strings.Fields("Bash PowerShell Read Edit Write NotebookEdit Glob Grep WebFetch WebSearch Skill Task"),
-			Rules:  claudeRules, Close: claudeClose, Text: permissionsText(lists), Words: true,
+			Rules:  claudeRules, Close: claudeClose, Text: permissionsText(lists), Words: true, Refuses: claudeRefuses,
 			Command: func(text string) string { return "Bash(" + text + ")" }},
 		"codex": {Name: "codex", File: ".codex/rules/default.rules", Rules: codexRules, Text: codexText, Words: true,
 			Tools: strings.Fields("shell exec_command apply_patch")},
@@ -65,6 +65,12 @@ func ownTool(tools []string, name string) string {
 // isPath tells whether a target is a path or a name of files, and not a place with a name of its own.
 func isPath(target string) bool {
 	return strings.ContainsAny(target, "./*~") && !strings.Contains(target, " ")
+}
+
+// claudeRefuses: the tool that fetches takes nothing but an address.
+func claudeRefuses(c *obstat.Call) bool {
+	t, _ := effect.Lookup(c.Tool)
+	return t.Canonical == "fetch" && !strings.Contains(string(c.Input), "://")
 }
 
 // claudeRules writes a target in Claude Code's notation, `Bash(git push *)`. A denied command is denied to PowerShell
@@ -348,6 +354,9 @@ func geminiCommand(text string) string {
 	glob, end := strings.TrimSuffix(text, "*"), ""
 	if words, all := strings.CutSuffix(glob, " "); all {
 		glob, end = words, `[\s"\\]` // alone, too
+	}
+	if text != "" && !strings.HasSuffix(text, "*") {
+		end = `"` // nothing more
 	}
 	glob = strings.ReplaceAll(regexp.QuoteMeta(jsonInner(glob)), `\*`, ".*")
 	return "toolName = \"run_shell_command\"\nargsPattern = " + tomlText(`"command":"`+glob+end)

@@ -265,13 +265,18 @@ func (e *export) shut(now *obstat.Policy, freer []*obstat.Call) (changed bool) {
 	return changed
 }
 
-// narrow asks about a part of all commands in place of taking out the rule that allows them all: about those with
-// variables, or about the program. It returns false where that is asked about already.
+// narrow asks about a part of what a rule allows in place of taking it out: of a rule for one command about the command
+// alone, `python` of `python *`; of all commands about those with variables, or about the program. It returns false
+// where that is asked about already.
 func (e *export) narrow(by ExportRule, c *obstat.Call) bool {
-	if e.Command == nil || c.Tool != e.Tools[0] || !slices.Contains(e.Rules(obstat.Allow, "run", "anything"), by.Text) {
+	if e.Command == nil || c.Tool != e.Tools[0] {
 		return false
 	}
 	text := c.Text()
+	if !slices.Contains(e.Rules(obstat.Allow, "run", "anything"), by.Text) {
+		bare, exact := commandText(strings.TrimPrefix(by.of, "run "))
+		return !exact && text == bare && e.ask(text)
+	}
 	for _, odd := range []string{"$", "`"} {
 		if strings.Contains(text, odd) && e.ask("*"+odd+"*") {
 			return true
