@@ -167,8 +167,11 @@ func asParsed(s *shell.Script, sc *shell.Command, text string) string {
 func timedFrom(s *shell.Script, sc *shell.Command) int {
 	for i := range s.Constructs {
 		at := &s.Constructs[i]
+		if at.Kind != shell.Time {
+			continue
+		}
 		words := strings.Fields(between(s.Source, at.Span.Start, sc.Span.Start))
-		if at.Kind == shell.Time && slices.Contains([]string{"time", "time -p"}, strings.Join(words, " ")) {
+		if slices.Contains([]string{"time", "time -p"}, strings.Join(words, " ")) {
 			return at.Span.Start
 		}
 	}

@@ -43,12 +43,13 @@ func Pile(l *dialect.Loaded, o *Options) (*Report, error) {
 	slices.SortFunc(s.deeds, func(a, b *deed) int {
 		return cmp.Or(cmp.Compare(a.at.Line, b.at.Line), cmp.Compare(a.at.Col, b.at.Col))
 	})
+	modes := slices.Collect(maps.Keys(l.Program.Pipelines))
 	var idle []*deed
 	for _, d := range s.deeds {
 		rep.Calls++
 		if d.said = without.Decide(d.call, d.world).Verdict; d.said == obstat.Ask {
 			rep.Asks++
-		} else if d.exact && inAllModes(l.Policy, without, d) {
+		} else if d.exact && inAllModes(modes, l.Policy, without, d) {
 			idle = append(idle, d)
 		}
 	}
@@ -68,15 +69,12 @@ func Pile(l *dialect.Loaded, o *Options) (*Report, error) {
 }
 
 // inAllModes tells whether two policies decide a call alike in each mode.
-func inAllModes(a, b *obstat.Policy, d *deed) bool {
-	for mode := range a.Program().Pipelines {
+func inAllModes(modes []obstat.Mode, a, b *obstat.Policy, d *deed) bool {
+	return !slices.ContainsFunc(modes, func(m obstat.Mode) bool {
 		call := *d.call
-		call.Mode = mode
-		if a.Decide(&call, d.world).Verdict != b.Decide(&call, d.world).Verdict {
-			return false
-		}
-	}
-	return true
+		call.Mode = m
+		return a.Decide(&call, d.world).Verdict != b.Decide(&call, d.world).Verdict
+	})
 }
 
 // singles returns the calls of the rules that are about one command, by their places.
@@ -101,20 +99,19 @@ func singles(l *dialect.Loaded) map[obstat.Pos]*deed {
 	for at := range others {
 		delete(out, at)
 	}
-	decides := func(at obstat.Pos) bool { // and not for another agent, or another tool
+	decide := map[obstat.Pos]*deed{}
+	for at, d := range out {
+		// Beside no other of the pile it decides its call, which a rule of another agent, or another tool's, does not.
 		alone, err := l.Policy.Lacking(func(r *obstat.Rule) bool { return out[r.Pos] != nil && r.Pos != at })
 		if err != nil {
-			return false
+			continue
 		}
-		d := alone.Decide(out[at].call, world)
-		return d.Verdict == obstat.Allow && (d.Rule == nil || d.Rule.Pos == at || !d.Rule.Pos.IsValid())
+		by := alone.Decide(d.call, world)
+		if by.Verdict == obstat.Allow && (by.Rule == nil || by.Rule.Pos == at || !by.Rule.Pos.IsValid()) {
+			decide[at] = d
+		}
 	}
-	idle := map[obstat.Pos]bool{}
-	for at := range out {
-		idle[at] = !decides(at)
-	}
-	maps.DeleteFunc(out, func(at obstat.Pos, _ *deed) bool { return idle[at] })
-	return out
+	return decide
 }
 
 // anyArgument stands for the arguments of a command that a rule allows with any.
