@@ -53,6 +53,11 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 	}
 	fl.probing = false
 	o := fl.judgeCommand(i, c.Text, why)
+	if written := c.Written(); written != "" && o.verdict < Allow && !fl.speaks(&o, fl.f.Call.Tool) {
+		if w := fl.judgeCommand(i, written, why); fl.speaks(&w, fl.f.Call.Tool) && w.rule != nil && w.rule.Pos.IsValid() {
+			o = w // a rule of the user's for `/usr/bin/make *`
+		}
+	}
 	fl.probing = true
 	if fl.exact() && !fl.speaks(&o, fl.f.Call.Tool) {
 		o.verdict = Allow // no rule is about it, and the command around it is judged

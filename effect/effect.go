@@ -126,6 +126,16 @@ func (c *Command) Least() string {
 	return bare
 }
 
+// Written returns the Text with the program as it is written where Text has only its name, `/usr/bin/make all` of a
+// command whose Text is `make all`; "" where it is written so.
+func (c *Command) Written() string {
+	rest, ok := strings.CutPrefix(c.Text, c.Program)
+	if !ok || c.Program == "" || c.Path == "" || c.Path[0] != '/' {
+		return ""
+	}
+	return c.Path + rest
+}
+
 // Manner is how a command goes about its work.
 type Manner struct {
 	Force     bool // it overwrites or removes what it would keep else: `git push -uf`, `git push origin +main`

@@ -30,6 +30,15 @@ func programName(p string) (string, bool) {
 	return p[i+1:], standardDir(dir)
 }
 
+// ProgramName returns the name of a program that is found on the usual search path or lies in a standard directory, rm
+// of /bin/rm; "" of another.
+func ProgramName(path string) string {
+	if name, ok := programName(path); ok {
+		return name
+	}
+	return ""
+}
+
 // addCommand appends a Command for words and returns its index.
 func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *frame) int {
 	at := Standing{Via: f.via, Dir: f.dir, owner: f.owner}
@@ -50,6 +59,9 @@ func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *fra
 		if alt += c.Text[min(len(standardName(&words[0])), len(c.Text)):]; alt != c.Text {
 			c.Alts = append(c.Alts, alt)
 		}
+	}
+	if written := c.Written(); written != "" {
+		c.Alts = append(c.Alts, written)
 	}
 	for i := range assigns {
 		if assigns[i].Span.Start < words[0].Span.Start { // not those of `export A=b`

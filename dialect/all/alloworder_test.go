@@ -64,7 +64,7 @@ var unordered = map[string]func(commands ...string) (name, text string){
 // drawn rules that are wider, narrower or about something else.
 func TestAppendedRule(t *testing.T) {
 	word := rapid.SampledFrom([]string{"git", "npx", "tsc", "npm", "run", "build", "sudo", "env", "timeout", "60", "docker",
-		"python3", "-m", "pytest", "--all", "-v", "make", "status", "push", "x.txt"})
+		"python3", "-m", "pytest", "--all", "-v", "make", "status", "push", "x.txt", "/usr/bin/make"})
 	for which, form := range unordered {
 		allowed := 0
 		rapid.Check(t, func(t *rapid.T) {
@@ -104,6 +104,21 @@ func TestAllowOrder(t *testing.T) {
 			for _, rules := range [][]string{{pair[0], pair[1]}, {pair[1], pair[0]}, {"ls *", pair[0], "make *", pair[1]}} {
 				if got := verdict(t, form, pair[1], rules...); got < alone {
 					t.Errorf("%s %q: %s is %s, and %s with its own rule alone", which, rules, pair[1], got, alone)
+				}
+			}
+		}
+	}
+}
+
+// TestProgramsPath: a rule for a program by its path allows it by that path; the same program under its name alone is what
+// the original says.
+func TestProgramsPath(t *testing.T) {
+	for which, form := range unordered {
+		for _, command := range []string{"/usr/bin/make build", "/opt/homebrew/bin/node x.js", ".venv/bin/python -m pytest"} {
+			program, _, _ := strings.Cut(command, " ")
+			for _, rule := range []string{command, program + " *"} {
+				if got := verdict(t, form, command, rule); got != obstat.Allow {
+					t.Errorf("%s %q: %s is %s", which, rule, command, got)
 				}
 			}
 		}

@@ -321,12 +321,12 @@ func star(text, any string) string {
 	return b.String()
 }
 
-// normalize makes one blank of each run of blanks.
+// normalize makes one blank of each run of blanks that is in no quotes.
 func normalize(s string) string {
 	if !strings.ContainsRune(s, '\t') && !strings.Contains(s, "  ") && strings.Trim(s, " ") == s {
 		return s
 	}
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\t' }), " ")
+	return kit.OneBlank(s, " \t")
 }
 
 // domain is WebFetch(domain:host).

@@ -36,3 +36,14 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+func TestOneBlank(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "  ": "", " ls  -la ": "ls -la", "grep  'a  b'\t x": "grep 'a  b' x", `a  "b  'c  d"  e`: `a "b  'c  d" e`,
+		`a  \"  b`: `a \" b`, `a "\"  " b`: `a "\"  " b`, `a '\  '  b`: `a '\  ' b`, "it's  a   b": "it's a b", "a\n b": "a\n b", `a\  b`: `a\  b`,
+	} {
+		if got := kit.OneBlank(text, " \t"); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

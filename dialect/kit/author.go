@@ -152,3 +152,37 @@ func OneTool(t obstat.Text) []string {
 	}
 	return []string{t.Text}
 }
+
+// OneBlank makes one blank of each run of blanks between the words of a command; in quotes they stay:
+//
+//	grep  -n  'a  b'  x      is      grep -n 'a  b' x
+func OneBlank(text, blanks string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	quote, blank := byte(0), false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if quote == 0 && strings.IndexByte(blanks, c) >= 0 {
+			blank = b.Len() > 0
+			continue
+		}
+		if blank {
+			b.WriteByte(' ')
+			blank = false
+		}
+		b.WriteByte(c)
+		switch {
+		case c == '\\' && quote != '\'' && i+1 < len(text):
+			i++
+			b.WriteByte(text[i])
+		case c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+		}
+	}
+	if quote != 0 { // it is not closed, and so none
+		return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(blanks, r) }), " ")
+	}
+	return b.String()
+}

@@ -288,6 +288,53 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestSpellings: blanks in quotes are a part of a command; a program is known by its path and by its name; and PowerShell
+// knows no capital letters.
+func TestSpellings(t *testing.T) {
+	l := load(t, `version: 1
+allow:
+  - run exactly "node -e 'a  b'"
+  - "run exactly \"node -e 'c\n  d'\""
+  - run /usr/bin/python3
+  - run exactly /bin/make all
+ask: [run Stop-Process]
+deny:
+  - run exactly "echo 'a  b'"
+  - run /usr/bin/curl
+  - run exactly /bin/rm x
+  - run Remove-Item, git branch -D
+`)
+	for command, want := range map[string]obstat.Verdict{
+		`node -e 'a  b'`: obstat.Allow, `node  -e  "a  b"`: obstat.Allow, `node -e 'a b'`: obstat.Ask, "node -e 'c\n  d'": obstat.Allow,
+		"node -e 'c\n d'": obstat.Ask, `echo 'a  b'`: obstat.Deny, `echo 'a b'`: obstat.Allow,
+		`/usr/bin/python3 -m x`: obstat.Allow, `python3 -m x`: obstat.Ask, `/bin/make all`: obstat.Allow, `/bin/make clean`: obstat.Ask,
+		`/usr/bin/curl x`: obstat.Deny, `curl x`: obstat.Deny, `env /bin/curl x`: obstat.Deny, `/bin/rm x`: obstat.Deny, `rm x`: obstat.Deny,
+		`git branch -D x`: obstat.Deny, `git branch -d x`: obstat.Ask,
+	} {
+		if d := l.Policy.Decide(call(command), world); d.Verdict != want {
+			t.Errorf("%s: %s", command, d.Reason())
+		}
+	}
+	for command, want := range map[string]obstat.Verdict{
+		`Remove-Item x`: obstat.Deny, `ls; remove-item x`: obstat.Deny, `CURL x`: obstat.Deny, `stop-process 1`: obstat.Ask, `Get-Item x`: obstat.Ask,
+		`git branch -d x`: obstat.Deny,
+	} {
+		c := call(command)
+		c.Tool = "PowerShell"
+		d := l.Policy.Decide(c, world)
+		if ruled := d.Rule != nil && d.Rule.Pos.IsValid(); d.Verdict != want || ruled != (command != "Get-Item x") {
+			t.Errorf("PowerShell %s: %s", command, d.Reason())
+		}
+	}
+	l = load(t, "version: 1\nallow: [connect *.example.com]\ndeny: [connect *.example.org]\n")
+	for command, want := range map[string]obstat.Verdict{"curl https://a.example.com": obstat.Allow, "curl https://a.b.example.com": obstat.Allow,
+		"curl https://a..example.com": obstat.Ask, "curl https://a.example.org": obstat.Deny, "curl https://a..example.org": obstat.Deny} {
+		if d := l.Policy.Decide(call(command), world); d.Verdict != want {
+			t.Errorf("%s: %s", command, d.Reason())
+		}
+	}
+}
+
 // TestExampleDay: the calls of examples are made on a Monday at noon, where a rule says nothing else.
 func TestExampleDay(t *testing.T) {
 	for when, ok := range map[string]bool{

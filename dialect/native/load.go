@@ -400,7 +400,7 @@ func (r *rule) compile() (out []obstat.Rule) {
 	allow := r.verdict == obstat.Allow
 	base := obstat.Rule{ID: r.name, Tool: r.s.tools(allow), Verdict: r.verdict, If: r.conds, Except: r.excepts(allow),
 		Over:   r.over,
-		Source: strings.Join(strings.Fields(r.node.Str), " "), Layer: r.file.Layer, Reason: r.reason, Pos: r.pos}
+		Source: strings.ReplaceAll(oneBlank(r.node.Str), "\n", " "), Layer: r.file.Layer, Reason: r.reason, Pos: r.pos}
 	for i := range r.targets {
 		m := r.targets[i].match(allow)
 		one := base
@@ -421,7 +421,11 @@ func (r *rule) compile() (out []obstat.Rule) {
 			}
 		}
 		out = append(out, one)
-		for _, m := range r.targets[i].spellings() {
+		also := r.targets[i].spellings()
+		if !allow {
+			also = append(also, r.targets[i].folded()...)
+		}
+		for _, m := range also {
 			one.Field, one.Pattern = m.field, m.pattern
 			out = append(out, one)
 		}

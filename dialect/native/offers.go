@@ -126,9 +126,10 @@ const groups = `bisect buildx compose config container env exec image lfs mod ne
 // command proposes a command with further arguments, its first words, or the very command where more
 // would hand out a shell.
 func (o *offering) command(c *effect.Command) {
-	if !c.Known || c.Program == "" || c.Transparent || strings.ContainsAny(c.Text, "*\n\r") {
+	if !c.Known || c.Program == "" || c.Transparent || strings.Contains(c.Text, "*") {
 		return
 	}
+	lines := strings.ContainsAny(c.Text, "\n\r")
 	text, head := "run "+QuotedCommand(c.Text), ""
 	if len(c.Words) > 2 && plainWord(c.Words[1].Text) && c.Path == c.Program {
 		head = "run " + c.Program + " " + c.Words[1].Text
@@ -142,6 +143,8 @@ func (o *offering) command(c *effect.Command) {
 		}
 	}
 	switch {
+	case lines: // which no sentence is
+	case broad(text) && o.fed(c): // a rule for exactly `python3 -` is for whatever code it is given
 	case broad(text):
 		o.say("run exactly " + QuotedCommand(c.Text))
 	case head == "" || !strings.ContainsAny(c.Text, `'"\`): // else the words of one commit, which no other has
@@ -150,6 +153,11 @@ func (o *offering) command(c *effect.Command) {
 	if head != "" {
 		o.say(head)
 	}
+}
+
+// fed tells whether a command may read a text or file that its words do not say: `python3 - <<EOF`.
+func (o *offering) fed(c *effect.Command) bool {
+	return strings.Count(o.a.Source, "<") > strings.Count(c.Text, "<")
 }
 
 // broad tells whether a sentence hands out more than anyone means to.

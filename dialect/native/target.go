@@ -8,6 +8,8 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
+	"github.com/obstat/obstat/dialect/kit"
+	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/pattern"
 )
 
@@ -16,6 +18,7 @@ const (
 	fieldCommand = "command" // of the command that has the effect, as allow rules see it
 	fieldExact   = "exact"   // the same, as allow rules for exactly that command see it
 	fieldSeen    = "seen"    // the same and other spellings of it, as deny and ask rules see it
+	fieldFolded  = "folded"  // a text for PowerShell in small letters, as deny and ask rules with capital ones see it
 	fieldPath    = "path"    // from the project or a root of the workspace
 	fieldAbs     = "abs"
 	fieldHome    = "home"    // from the home directory
@@ -95,7 +98,7 @@ func (l *loader) targets(verb string, ph phrase) (out []target, bad *mistake) {
 	}
 	switch verb {
 	case "run":
-		t.kind, t.words = command, tokenize(strings.Join(strings.Fields(ph.text), " "))
+		t.kind, t.words = command, tokenize(oneBlank(ph.text))
 		if strings.TrimSpace(ph.text) == "" || ph.text[0] == '-' {
 			return nil, &mistake{ph.at, fmt.Sprintf("%q names no program", ph.text),
 				"a command begins with its program: `git push`"}
@@ -189,24 +192,43 @@ func (t *target) match(allow bool) match {
 	case path:
 		return match{t.glob.base, t.glob.pattern()}
 	case command:
-		m := match{fieldSeen, words(t.text, t.exactly)}
-		if allow && t.exactly {
-			m.field = fieldExact
-		} else if allow {
-			m.field = fieldCommand
+		switch {
+		case allow && t.exactly:
+			return match{fieldExact, words(t.text, true)}
+		case allow:
+			return match{fieldCommand, words(t.text, false)}
 		}
-		return m
+		return match{fieldSeen, words(byName(t.text), t.exactly)}
 	case host:
-		return match{fieldHost, hostPattern(t.text)}
+		return match{fieldHost, hostPattern(t.text, allow)}
 	case toolName:
 		return match{fieldTool, glued(t.text)}
 	}
 	return match{}
 }
 
+// byName writes a command with the name of its program, as deny and ask rules see it: `/bin/rm x` is `rm x`.
+func byName(text string) string {
+	if program, rest, _ := strings.Cut(text, " "); strings.HasPrefix(program, "/") && !strings.Contains(program, "*") {
+		if name := effect.ProgramName(program); name != "" {
+			return strings.TrimSpace(name + " " + rest)
+		}
+	}
+	return text
+}
+
+// folded returns how a deny or ask rule for a command sees texts for PowerShell, which knows no capital letters: `run
+// Remove-Item` is about `remove-item x`.
+func (t *target) folded() []match {
+	if small := strings.ToLower(t.text); t.kind == command && small != t.text {
+		return []match{{fieldFolded, words(small, t.exactly)}}
+	}
+	return nil
+}
+
 // words is a pattern over a command: the words it begins with.
 func words(text string, exactly bool) obstat.Text {
-	text = strings.Join(strings.Fields(text), " ")
+	text = oneBlank(text)
 	switch {
 	case exactly:
 		return obstat.Is(text)
@@ -215,6 +237,9 @@ func words(text string, exactly bool) obstat.Text {
 	}
 	return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + star(strings.TrimSuffix(text, " *")) + "(?: .*)?"}
 }
+
+// oneBlank writes a command on one line as commands are shown to rules.
+func oneBlank(text string) string { return kit.OneBlank(text, " \t\r\n\v\f") }
 
 // glued is a text in which `*` stands for anything.
 func glued(text string) obstat.Text {
@@ -240,13 +265,18 @@ func star(text string) string {
 // loopback are the names and addresses of this machine.
 const loopback = `localhost|.*\.localhost|127\..*|::1|0\.0\.0\.0`
 
-func hostPattern(text string) obstat.Text {
+// hostPattern is a pattern over a host. What is allowed has no empty part, `x..example.com`.
+func hostPattern(text string, allow bool) obstat.Text {
 	name := strings.ToLower(strings.TrimSuffix(text, "."))
 	if name == "localhost" {
 		return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + loopback}
 	}
 	if rest, ok := strings.CutPrefix(name, "*."); ok {
-		return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + `.+\.` + star(rest)}
+		parts := `.+\.`
+		if allow {
+			parts = `(?:[^.]+\.)+`
+		}
+		return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + parts + star(rest)}
 	}
 	return glued(name)
 }

@@ -191,9 +191,14 @@ func (w *callWalk) commandSubjects(i int) []obstat.Subject {
 	}
 	var out []obstat.Subject
 	for at := i; at >= 0 && w.a.Commands[at].Text != ""; at = w.a.GivenBy(at) {
-		out = append(out, obstat.Subject{Field: fieldCommand, Text: w.a.Commands[at].Text})
-		if w.f.Wants(fieldExact) {
-			out = append(out, obstat.Subject{Field: fieldExact, Text: w.a.Commands[at].Text})
+		for _, text := range [...]string{w.a.Commands[at].Text, w.a.Commands[at].Written()} {
+			if text == "" {
+				continue
+			}
+			out = append(out, obstat.Subject{Field: fieldCommand, Text: text})
+			if w.f.Wants(fieldExact) {
+				out = append(out, obstat.Subject{Field: fieldExact, Text: text})
+			}
 		}
 	}
 	if len(c.Via) > 0 && w.f.Wants(fieldExact) {
@@ -271,6 +276,10 @@ func (w *callWalk) gap(g *effect.Gap, t *effect.Tool) {
 	if g.Kind == effect.ForeignShell || g.Kind == effect.Syntax {
 		for _, text := range pieces(w.a.Source) {
 			subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: text})
+			if small := strings.ToLower(text); g.Kind == effect.ForeignShell {
+				subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: small},
+					obstat.Subject{Field: fieldFolded, Text: small})
+			}
 		}
 	}
 	w.ask("run", append(subjects, w.kind()...)...)

@@ -83,12 +83,21 @@ func pad(s string, n int) string {
 	return s
 }
 
-// wrap breaks words into lines of at most n columns. A word that is longer is
-// broken where the line ends.
+// wrap breaks words into lines of at most n columns, where blanks between them stay. A word that is longer is broken
+// where the line ends.
 func wrap(s string, n int) []string {
 	var lines []string
-	line, w := "", 0
-	for _, word := range strings.Fields(s) {
+	line, w, gap := "", 0, ""
+	for s = strings.TrimSpace(s); s != ""; {
+		end := strings.IndexFunc(s, unicode.IsSpace)
+		if end < 0 {
+			end = len(s)
+		}
+		word, behind := s[:end], strings.TrimLeftFunc(s[end:], unicode.IsSpace)
+		next := s[end : len(s)-len(behind)]
+		if s = behind; strings.Trim(next, " ") != "" {
+			next = " "
+		}
 		c := columns(word)
 		for c > n && n > 0 {
 			if line != "" {
@@ -101,13 +110,13 @@ func wrap(s string, n int) []string {
 			lines, word = append(lines, word[:i]), word[i:]
 			c = columns(word)
 		}
-		if line != "" && w+1+c > n {
+		if line != "" && w+len(gap)+c > n {
 			lines, line, w = append(lines, line), "", 0
 		}
 		if line != "" {
-			line, w = line+" ", w+1
+			line, w = line+gap, w+len(gap)
 		}
-		line, w = line+word, w+c
+		line, w, gap = line+word, w+c, next
 	}
 	return append(lines, line)
 }

@@ -59,6 +59,7 @@ func TestWrap(t *testing.T) {
 		{"", 7, ""},
 		{"abcdefghij k", 4, "abcd|efgh|ij k"},
 		{"ab cdefgh", 4, "ab|cdef|gh"},
+		{" a  b   c \n\t d ", 6, "a  b|c d"},
 	} {
 		if got := strings.Join(wrap(tt.in, tt.n), "|"); got != tt.want {
 			t.Errorf("wrap(%q, %d) = %q, want %q", tt.in, tt.n, got, tt.want)

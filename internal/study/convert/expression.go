@@ -40,6 +40,7 @@ const (
 var pieces = [...][2]string{
 	{geminiRest, " *"}, {"(?:__.*)?", "__*"}, {"(?: .*)?", " *"},
 	{`( [\s\S]*)?`, " *"}, {"( [-a-zA-Z0-9 ._/\\\\:\"']*)?", " *"}, // JiuwenSwarm's
+	{`(?![\w.-])`, " *"}, // Copilot's, for files
 	{`(\s|$)`, " *"}, {`(?:\s|$)`, " *"}, {`(\ |\Z)`, " *"}, {`( |$)`, " *"}, {`(?: |$)`, " *"},
 	{`[\s\S]*`, "**"}, {`[/\\]`, "/"}, {"(?:/.*)?", ""}, {"(?:.*/)?", "**/"}, {`[^/\x00]*`, "*"}, {"[^/]*", "*"},
 	{`(?:[^.]+\.)+`, "*."}, // VS Code's, for hosts
@@ -50,6 +51,9 @@ var pieces = [...][2]string{
 func expressionGlobs(t obstat.Text, less bool) (out []string, exact, ok bool) {
 	x := expression{less: less}
 	text := strings.TrimPrefix(strings.TrimPrefix(t.Text, "(?s)"), "(?a)")
+	if !less {
+		text = strings.TrimPrefix(text, "(?i)") // PowerShell's, as rules that deny or ask see its texts
+	}
 	for _, alt := range split(strings.ReplaceAll(text, scriptBlank, `\s`)) {
 		begun, ended := t.Flavour == pattern.Full, t.Flavour == pattern.Full
 		if rest, is := strings.CutPrefix(alt, "^"); is {

@@ -27,6 +27,7 @@ func TestExpressions(t *testing.T) {
 		{`(?!x)y`, none, none}, {`a{2}`, none, none}, {`a)`, none, none}, {`a+`, none, none}, {`(a)+`, none, none},
 		{`[\w]x`, none, "*x"}, {`a\*b`, `a\*b`, `a\*b`}, {`a|b.*`, "a, b**", "a, b**"}, {`x(\d+)?`, "x", "x, x*"}, {`[]]`, "]", "]"},
 		{`rm(\s|$)`, "rm *", "rm *"}, {`a.*?b`, "a**b", "a**b"}, {`a\s*=\s*b`, "a=b, a= b, a =b, a = b", "a=b, a= b, a =b, a = b"},
+		{`(?s)(?i)curl(?: .*)?`, none, "curl *"}, {`^(?:\.[/\\])?bin[/\\]a\.sh(?![\w.-])`, "bin/a.sh *, ./bin/a.sh *", "bin/a.sh *, ./bin/a.sh *"},
 		{strings.Repeat(`(a|b)`, 7), none, none}, {`\`, none, none},
 	} {
 		for _, less := range []bool{true, false} {

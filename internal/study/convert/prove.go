@@ -490,14 +490,17 @@ func (c *conversion) stricter(r *diff.Region) (line, bool) {
 func (c *conversion) allows(sentence string) bool {
 	verb, _, _ := strings.Cut(sentence, " ")
 	return slices.ContainsFunc(c.lines, func(o line) bool {
-		begins := strings.HasPrefix(o.text, sentence) || strings.HasPrefix(sentence, o.text+" ")
+		text := strings.Replace(o.text, ` "`, " ", 1) // `run "gh pr 'view:*'"` begins with gh pr
+		begins := strings.HasPrefix(text, sentence) || strings.HasPrefix(sentence, text+" ")
 		return o.verdict == obstat.Allow && (begins || o.text == verb+" anything")
 	})
 }
 
 // lineOf returns the line that decides the calls of a region, -1 where none does.
 func (c *conversion) lineOf(r *diff.Region) int {
-	return slices.IndexFunc(c.lines, func(ln line) bool { return ln.verdict == r.Now && ln.sentence() == r.NowBy.Rule })
+	return slices.IndexFunc(c.lines, func(ln line) bool {
+		return ln.verdict == r.Now && strings.ReplaceAll(ln.sentence(), "\n", " ") == r.NowBy.Rule
+	})
 }
 
 // general tells whether the rule at a place is about everything that a tool does, as a default is.

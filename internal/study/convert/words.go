@@ -23,7 +23,7 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 	case r.Tool.IsZero() && r.Whole() && r.Verdict == obstat.Ask:
 		return nil, "" // as obstat.yaml does where no rule speaks
 	case !ok:
-		return nil, fmt.Sprintf("obstat.yaml has no such pattern: %s", r.Pattern.Text)
+		return nil, noPattern(r)
 	case r.Tool.IsZero() && !r.Whole():
 		return actions(texts, r.Verdict)
 	case r.Tool.Text == "doom_loop":
@@ -34,8 +34,7 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 		}
 		return []string{"read outside workspace", "write and delete outside workspace"}, ""
 	}
-	verbs, tools := kinds(r.Tool)
-	verbs, tools = unread(r, exact, verbs, tools)
+	verbs, tools := kinds(r)
 	if names, exact, ok := globs(r.Tool, true); ok && !exact && r.Whole() && r.Verdict != obstat.Allow && tools == nil {
 		tools = names // `*delete*` is also about unknown tools
 	}
@@ -61,13 +60,18 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 	return slices.Compact(out), ""
 }
 
-// unread returns the tool of an exact allow rule itself where nobody reads its texts, PowerShell: `run exactly`
-// is about commands.
-func unread(r *obstat.Rule, exact bool, verbs, tools []string) (of, names []string) {
-	if t, _ := effect.Lookup(r.Tool.Text); exact && r.Verdict == obstat.Allow && t.Canonical == "powershell" {
-		return nil, []string{r.Tool.Text}
+// unread tells whether a rule allows texts of a tool that nobody reads, PowerShell: a sentence with `run` is for the
+// commands of every shell.
+func unread(r *obstat.Rule) bool {
+	t, _ := effect.Lookup(r.Tool.Text)
+	return r.Verdict == obstat.Allow && t.Canonical == "powershell"
+}
+
+func noPattern(r *obstat.Rule) string {
+	if unread(r) {
+		return "of PowerShell, whose texts nobody reads, obstat.yaml allows one text at a time"
 	}
-	return verbs, tools
+	return "obstat.yaml has no such pattern: " + r.Pattern.Text
 }
 
 // effectSentence says that a verb is done to anything, or to one of a rule's texts, `write and delete ./src`; "" where it
@@ -152,9 +156,10 @@ func verbOf(tool string) string {
 }
 
 // kinds returns the verbs of the tools that a rule is about, and the names of those that have none.
-func kinds(t obstat.Text) (out, tools []string) {
+func kinds(r *obstat.Rule) (out, tools []string) {
+	t := r.Tool
 	if t.Flavour == pattern.Exact {
-		if v := verbOf(t.Text); v != "" {
+		if v := verbOf(t.Text); v != "" && !unread(r) {
 			return []string{v}, nil
 		}
 		return nil, []string{t.Text}
@@ -234,10 +239,10 @@ func commandOf(text string, exact bool) string {
 	if rest, ok := strings.CutSuffix(text, " *"); ok {
 		text = rest
 	}
-	if strings.Contains(text, "\n") || text == "" {
+	if text = asShown(text); text == "" {
 		return ""
 	}
-	text = native.QuotedCommand(asShown(text))
+	text = native.QuotedCommand(text)
 	if exact {
 		return "exactly " + text
 	}
@@ -257,16 +262,26 @@ func analyzed(tool string, input []byte) *effect.Analysis {
 }
 
 // asShown writes a command as rules see it, with quotes only where a word needs them: `pkill -f "node"` is `pkill -f
-// node`. A text that is not one command stays as it is.
+// node`. A text that is not one command stays as it is; "" is one of several lines.
 func asShown(text string) string {
-	if !strings.ContainsAny(text, "\"\\") {
+	if !strings.ContainsAny(text, "\"\\\n") {
 		return text
 	}
+	lines := strings.Contains(text, "\n")
 	a := analyzed("Bash", commandInput(text))
-	if len(a.Commands) != 1 || a.Commands[0].Text == "" || !a.Commands[0].Known {
-		return text
+	one := len(a.Commands) == 1 && a.Commands[0].Text != "" && a.Commands[0].Known
+	switch {
+	case one && (!lines || bareWords(a.Commands[0].Text) == bareWords(text)): // and nothing is fed to it
+		return a.Commands[0].Text
+	case lines:
+		return ""
 	}
-	return a.Commands[0].Text
+	return text
+}
+
+// bareWords are the letters of a command without quotes and blanks.
+func bareWords(text string) string {
+	return strings.NewReplacer(`"`, "", "'", "", `\`, "", " ", "", "\t", "", "\n", "").Replace(text)
 }
 
 // quoteWords writes words as commands are shown to rules: `a\ b`, as Codex's rules have it, is 'a b'.
