@@ -54,7 +54,7 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 	fl.probing = false
 	o := fl.judgeCommand(i, c.Text, why)
 	if written := c.Written(); written != "" && o.verdict < Allow && !fl.speaks(&o, fl.f.Call.Tool) {
-		if w := fl.judgeCommand(i, written, why); fl.speaks(&w, fl.f.Call.Tool) && w.rule != nil && w.rule.Pos.IsValid() {
+		if w := fl.judgeCommand(i, written, why); fl.speaks(&w, fl.f.Call.Tool) && w.users() {
 			o = w // a rule of the user's for `/usr/bin/make *`
 		}
 	}
@@ -145,6 +145,9 @@ func (fl *floorWalk) doubts(i int, c *effect.Command) {
 
 // ruled tells whether a rule, a safety check or a fault spoke, not a default.
 func (o *outcome) ruled() bool { return o.rule != nil || o.safety || o.faulted }
+
+// users tells whether a rule of a file spoke, not one that is built in.
+func (o *outcome) users() bool { return o.rule != nil && o.rule.Pos.IsValid() }
 
 // speaks tells whether a rule speaks of a part in particular. One for the whole
 // tool does not: it has spoken for the whole call, and was overruled there. Nor does

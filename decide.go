@@ -57,6 +57,7 @@ type walk struct {
 	rewritten bool
 	marks     []string // see [Decision.Marks]
 	over      Over     // that all answers so far outrank
+	beside    []*Rule  // that allowed further questions of the call than the one whose answer counts
 	// probing: the floor asks questions that only tighten, so that an allow decides nothing.
 	probing bool
 	// confined: the call is judged as if it ran confined; see onlyUnknown. blind: its unknown parts count as harmless
@@ -116,7 +117,7 @@ func (pol *Policy) walk(call *Call, world World, trace *Trace, d *Decision) {
 		return
 	}
 	w := pol.walks.Get().(*walk)
-	w.pol, w.trace, w.over = pol, trace, overUnset
+	w.pol, w.trace, w.over, w.beside = pol, trace, overUnset, w.beside[:0]
 	w.facts.Call, w.facts.World, w.facts.Mode, w.facts.pol = call, world, mode, pol
 	if pol.whole[call.Tool] {
 		w.facts.analysis = &effect.Analysis{Full: true}
@@ -237,6 +238,9 @@ func (w *walk) strictest(f *Facts, pl *pipeline, qs []Question, o *outcome) {
 	for i := 1; i < len(qs) && !o.faulted && o.verdict != Deny; i++ {
 		var p outcome
 		w.question(f, pl, &qs[i], &p)
+		if p.verdict == Allow && p.rule != nil && p.rule != o.rule && f.part == nil {
+			w.beside = append(w.beside, p.rule)
+		}
 		ruled := p.verdict == Ask && o.stage == stageDefault && p.rule != nil
 		if p.verdict < o.verdict || p.faulted || ruled {
 			if r := p.words(); r.part == "" {

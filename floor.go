@@ -283,9 +283,16 @@ type breadth struct {
 func (fl *floorWalk) wide() bool { return fl.measure().wide }
 
 // exact tells whether the call is allowed by a rule that is this very command; a human
-// has seen all of it. `ls` is not the whole of `export PATH=/tmp/x; ls`, nor of `PATH=/tmp/x ls`.
+// has seen all of it. `ls` is not the whole of `export PATH=/tmp/x; ls`, nor of `PATH=/tmp/x ls`. Of `cd x && make` the
+// rule may have allowed make alone, and one that is built in the cd.
 func (fl *floorWalk) exact() bool {
-	text := fl.measure().text
+	return fl.says(fl.measure().text) || fl.by.verdict == Allow && slices.ContainsFunc(fl.beside, func(r *Rule) bool {
+		return fl.says(fl.breadth(r, fl.f.Call.Tool).text)
+	})
+}
+
+// says tells whether the one text of a rule is the call's command.
+func (fl *floorWalk) says(text string) bool {
 	return text != "" && (strings.HasSuffix(text, strings.TrimSpace(fl.a.Source)) || text == fl.onlyCommand())
 }
 

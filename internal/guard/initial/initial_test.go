@@ -66,6 +66,11 @@ func TestGivesWay(t *testing.T) {
 			t.Errorf("%s: the question about deleting stays: %v", sentence, !stays)
 		}
 	}
+	lines := initial.Line{List: "allow", Sentence: "run exactly \"node -e 'a\n  b'\"", Own: true}
+	if d, err := initial.Write("balanced", nil, []initial.Line{lines}, nil); err != nil || len(d.Skipped) > 0 ||
+		!strings.Contains(d.Text, `"run exactly \"node -e 'a\n  b'\""`) {
+		t.Errorf("a command of several lines: %v %v\n%s", err, d.Skipped, d.Text)
+	}
 	d, err := initial.Write("unattended", nil, []initial.Line{{List: "allow", Sentence: "run rm", Own: true}}, nil)
 	if err != nil || !strings.Contains(d.Text, "delete") {
 		t.Errorf("unattended: %v\n%s", err, d.Text)

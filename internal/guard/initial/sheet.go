@@ -9,6 +9,7 @@ import (
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/dialect"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/internal/format/jsonx"
 	"github.com/obstat/obstat/internal/study/convert"
 )
 
@@ -95,6 +96,9 @@ func (it *item) yaml() []string {
 
 // scalar writes a sentence so that YAML reads it as one text.
 func scalar(s string) string {
+	if strings.ContainsAny(s, "\n\t") {
+		return jsonx.Quote(s)
+	}
 	inside := strings.Contains(s, ": ") || strings.Contains(s, " #") || strings.HasSuffix(s, ":")
 	if inside || strings.ContainsAny(s[:1], "*&!|>%@`'\"{[") {
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'"

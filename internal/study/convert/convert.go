@@ -158,7 +158,7 @@ func (c *conversion) say() {
 	rules := c.ordered()
 	var before []int // the lines of rules that win over those that follow
 	for _, r := range rules {
-		if r.Verdict == obstat.Deny && r.Whole() && everyTool(r) {
+		if r.Verdict == obstat.Deny && r.Whole() && diff.EveryTool(r) {
 			c.deny = true
 			break // the rules behind it decide nothing
 		}
@@ -179,6 +179,9 @@ func (c *conversion) say() {
 				}
 				continue
 			}
+			if slices.ContainsFunc(before, func(i int) bool { return c.lines[i].sentence() == t }) {
+				continue // a rule that counts before it is about the same
+			}
 			c.exceptions(&ln, before)
 			c.lines = append(c.lines, ln)
 			before = append(before, len(c.lines)-1)
@@ -196,11 +199,6 @@ func (c *conversion) say() {
 	case obstat.Deny:
 		c.deny = true
 	}
-}
-
-// everyTool tells whether a rule is for whatever tool there is.
-func everyTool(r *obstat.Rule) bool {
-	return strings.Trim(r.Tool.Text, "*") == "" && !strings.HasPrefix(r.Pattern.Text, "tool:") // Chorus's names one there
 }
 
 // careful returns the questions that the dialect has built in. A long list of files gets a name.

@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -310,7 +309,7 @@ func (c *conversion) otherTool(r *diff.Region) bool {
 // very call as freely as the sentences do.
 func (c *conversion) foreign(r *diff.Region) bool {
 	return slices.ContainsFunc(c.twins(r.Call.Tool), func(name string) bool {
-		own := renamed(r.Call, name)
+		own := diff.Renamed(r.Call, name)
 		return own != nil && verdictOf(c.l.Policy, own) >= r.Now
 	})
 }
@@ -324,7 +323,7 @@ func (c *conversion) foreignDenial(r *diff.Region) bool {
 		return false
 	}
 	own, _ := effect.Lookup(by.Tool.Text)
-	call := renamed(r.Call, by.Tool.Text)
+	call := diff.Renamed(r.Call, by.Tool.Text)
 	return verbOf(of.Name) == "run" && own.Shell() && own.Canonical != of.Canonical && call != nil && c.now != nil &&
 		verdictOf(c.now, call) == obstat.Deny
 }
@@ -363,31 +362,7 @@ func (c *conversion) twins(tool string) (out []string) {
 // anyTool tells whether the rule at a place is for every tool.
 func (c *conversion) anyTool(at obstat.Pos) bool {
 	r := c.ruleAt(at)
-	return r != nil && everyTool(r)
-}
-
-// renamed returns a call as another tool of the same kind has it, `bash` for `Bash`; nil where its input cannot be
-// read.
-func renamed(call *obstat.Call, tool string) *obstat.Call {
-	was, _ := effect.Lookup(call.Tool)
-	now, _ := effect.Lookup(tool)
-	var input map[string]json.RawMessage
-	if json.Unmarshal(call.Input, &input) != nil {
-		return nil
-	}
-	for _, f := range [][2][]string{{was.Command, now.Command}, {was.Paths, now.Paths}, {was.URL, now.URL},
-		{was.Dir, now.Dir}, {was.Names, now.Names}} {
-		for _, name := range f[0] {
-			if v, ok := input[name]; ok && len(f[1]) > 0 && !slices.Contains(f[1], name) {
-				delete(input, name)
-				input[f[1][0]] = v
-			}
-		}
-	}
-	own := *call
-	own.Tool = tool
-	own.Input, _ = json.Marshal(input) // what was read can be written
-	return &own
+	return r != nil && diff.EveryTool(r)
 }
 
 // otherQuotes tells whether the call of a region is the very command that a rule allows, in other quotes: a rule for

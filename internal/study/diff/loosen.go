@@ -141,10 +141,53 @@ func (c *comparison) loosens(call *obstat.Call) {
 		a = *own // another policy's default is stricter, and no rule
 	}
 	b := c.draft.After(call)
-	if b.Verdict <= a.Verdict || unreadable(call) {
+	if b.Verdict <= a.Verdict || unreadable(call) || EveryTool(a.Rule) && c.draft.foreign(call, b.Verdict) {
 		return
 	}
 	c.file(call, &a, &b)
+}
+
+// foreign tells whether a call is only asked about or denied because its tool is another agent's, which no rule names
+// but one for whatever tool there is, opencode's `"*": "ask"`: under the name that the rules in force know, they decide
+// the very call as freely as the draft does.
+func (d *Draft) foreign(call *obstat.Call, now obstat.Verdict) bool {
+	of, _ := effect.Lookup(call.Tool)
+	return of.Canonical != "" && slices.ContainsFunc(effect.Tools(), func(t effect.Tool) bool {
+		if t.Canonical != of.Canonical || t.Name == call.Tool {
+			return false
+		}
+		own := Renamed(call, t.Name)
+		return own != nil && d.Before(own).Verdict >= now
+	})
+}
+
+// EveryTool tells whether a rule is for whatever tool there is.
+func EveryTool(r *obstat.Rule) bool {
+	return strings.Trim(r.Tool.Text, "*") == "" && !strings.HasPrefix(r.Pattern.Text, "tool:") // Chorus's names one there
+}
+
+// Renamed returns a call as another tool of the same kind has it, `bash` for `Bash`; nil where its input cannot be
+// read.
+func Renamed(call *obstat.Call, tool string) *obstat.Call {
+	was, _ := effect.Lookup(call.Tool)
+	now, _ := effect.Lookup(tool)
+	var input map[string]json.RawMessage
+	if json.Unmarshal(call.Input, &input) != nil {
+		return nil
+	}
+	for _, f := range [][2][]string{{was.Command, now.Command}, {was.Paths, now.Paths}, {was.URL, now.URL},
+		{was.Dir, now.Dir}, {was.Names, now.Names}} {
+		for _, name := range f[0] {
+			if v, ok := input[name]; ok && len(f[1]) > 0 && !slices.Contains(f[1], name) {
+				delete(input, name)
+				input[f[1][0]] = v
+			}
+		}
+	}
+	own := *call
+	own.Tool = tool
+	own.Input, _ = json.Marshal(input) // what was read can be written
+	return &own
 }
 
 // decided names a policy's decision on a call.

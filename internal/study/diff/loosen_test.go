@@ -34,15 +34,17 @@ func TestLoosened(t *testing.T) {
 		rule, call       string // of the one that is expected; "" is none
 		now              obstat.Verdict
 	}{
-		"lifted":      {"settings.json", claude, "version: 1\nallow:\n  - run npm test\ndeny:\n  - read and write .env\n  - connect anywhere\nask:\n  - run git push\n", "Bash(npm:*)", "npm", obstat.Ask},
-		"outright":    {"settings.json", claude, "version: 1\nallow:\n  - run npm\ndeny:\n  - read and write .env\n  - connect anywhere\nask:\n  - run git push\n", "Bash(npm:*)", "npm", obstat.Allow},
-		"narrow":      {"settings.json", claude, "version: 1\nallow:\n  - run npm test\ndeny:\n  - rule: run npm except npm test\n  - read and write .env\n  - connect anywhere\nask:\n  - run git push\n", "Bash(npm:*)", "npm test", obstat.Allow},
-		"file":        {"settings.json", claude, "version: 1\nallow:\n  - read workspace\ndeny:\n  - run npm\n  - connect anywhere\nask:\n  - run git push\n", "Read(./.env)", ".env", obstat.Allow},
-		"ask":         {"settings.json", claude, "version: 1\nallow:\n  - run git push\ndeny:\n  - run npm\n  - read and write .env\n", "Bash(git push:*)", "git push", obstat.Allow},
-		"kept":        {"settings.json", claude, "version: 1\nallow:\n  - run make\n  - read workspace\ndeny:\n  - run npm\n  - read and write .env\n  - connect anywhere\nask:\n  - run git push\n", "", "", 0},
-		"last wins":   {"opencode.json", `{"permission": {"bash": {"*": "allow", "git push *": "deny"}}}`, "version: 1\nallow:\n  - run anything\n", "git push *", "git push", obstat.Allow},
-		"same":        {"settings.json", claude, claude, "", "", 0},
-		"same, fewer": {"settings.json", claude, strings.Replace(claude, `"Bash(npm:*)", `, "", 1), "Bash(npm:*)", "npm", obstat.Ask},
+		"lifted":          {"settings.json", claude, "version: 1\nallow:\n  - run npm test\ndeny:\n  - read and write .env\n  - connect anywhere\nask:\n  - run git push\n", "Bash(npm:*)", "npm", obstat.Ask},
+		"outright":        {"settings.json", claude, "version: 1\nallow:\n  - run npm\ndeny:\n  - read and write .env\n  - connect anywhere\nask:\n  - run git push\n", "Bash(npm:*)", "npm", obstat.Allow},
+		"narrow":          {"settings.json", claude, "version: 1\nallow:\n  - run npm test\ndeny:\n  - rule: run npm except npm test\n  - read and write .env\n  - connect anywhere\nask:\n  - run git push\n", "Bash(npm:*)", "npm test", obstat.Allow},
+		"file":            {"settings.json", claude, "version: 1\nallow:\n  - read workspace\ndeny:\n  - run npm\n  - connect anywhere\nask:\n  - run git push\n", "Read(./.env)", ".env", obstat.Allow},
+		"ask":             {"settings.json", claude, "version: 1\nallow:\n  - run git push\ndeny:\n  - run npm\n  - read and write .env\n", "Bash(git push:*)", "git push", obstat.Allow},
+		"kept":            {"settings.json", claude, "version: 1\nallow:\n  - run make\n  - read workspace\ndeny:\n  - run npm\n  - read and write .env\n  - connect anywhere\nask:\n  - run git push\n", "", "", 0},
+		"last wins":       {"opencode.json", `{"permission": {"bash": {"*": "allow", "git push *": "deny"}}}`, "version: 1\nallow:\n  - run anything\n", "git push *", "git push", obstat.Allow},
+		"by another name": {"opencode.json", `{"permission": {"*": "ask", "bash": {"make *": "allow"}}}`, "version: 1\nallow:\n  - run make\nask:\n  - tool * except Bash, bash\n  - read anything\n  - write anything\n  - delete anything\n  - run anything except make\n  - connect anything\n", "", "", 0},
+		"no other name":   {"opencode.json", `{"permission": {"*": "ask", "bash": {"make *": "allow"}}}`, "version: 1\nallow:\n  - run make\n  - tool deploy\nask:\n  - read anything\n  - write anything\n  - delete anything\n  - run anything except make\n  - connect anything\n", `"*": "ask"`, "", obstat.Allow},
+		"same":            {"settings.json", claude, claude, "", "", 0},
+		"same, fewer":     {"settings.json", claude, strings.Replace(claude, `"Bash(npm:*)", `, "", 1), "Bash(npm:*)", "npm", obstat.Ask},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := "obstat.yaml"
