@@ -53,10 +53,8 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 	}
 	fl.probing = false
 	o := fl.judgeCommand(i, c.Text, why)
-	if written := c.Written(); written != "" && o.verdict < Allow && !fl.speaks(&o, fl.f.Call.Tool) {
-		if w := fl.judgeCommand(i, written, why); fl.speaks(&w, fl.f.Call.Tool) && w.users() {
-			o = w // a rule of the user's for `/usr/bin/make *`
-		}
+	if o.verdict < Allow && !fl.speaks(&o, fl.f.Call.Tool) {
+		o = fl.asWritten(i, c, o, why)
 	}
 	fl.probing = true
 	if fl.exact() && !fl.speaks(&o, fl.f.Call.Tool) {
@@ -77,6 +75,27 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 		}
 	}
 	fl.tighten(o, c.Text, why)
+}
+
+// asWritten puts a command to the rules as it is written, by its program's path and with the variables that are set for
+// it. A rule of a file for `/usr/bin/make *` counts, and one that begins with such a variable, `CI=1 make *`.
+func (fl *floorWalk) asWritten(i int, c *effect.Command, o outcome, why string) outcome {
+	set, name := "", ""
+	if c.Set.Start < c.Set.End {
+		set = fl.text(shell.Span{Start: c.Set.Start, End: c.Span.End})
+		name, _, _ = strings.Cut(set, "=")
+	}
+	for _, form := range [...]struct{ text, begins string }{{c.Written(), ""}, {set, name + "="}} {
+		if form.text == "" {
+			continue
+		}
+		w := fl.judgeCommand(i, form.text, why)
+		begins := w.rule != nil && strings.Contains(fl.breadth(w.rule, fl.f.Call.Tool).begins, form.begins)
+		if begins && w.users() && fl.speaks(&w, fl.f.Call.Tool) {
+			return w
+		}
+	}
+	return o
 }
 
 // named tells whether a rule that allows the command around command i names its program as well: `sudo systemctl *`

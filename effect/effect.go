@@ -157,6 +157,7 @@ type Standing struct {
 	Env   []string // names assigned for it
 	Dir   string   // where it runs, absolute; "" if unknown
 	Span  shell.Span
+	Set   shell.Span // the variables that are assigned for it, `A=1 B=2`; empty where there are none
 	Nest  shell.Nest // surroundings: a substitution, a pipeline
 	fed   bool       // its standard input was looked at
 	owner int        // the command that runs it, or -1
@@ -272,6 +273,15 @@ func (a *Analysis) Alone(i int) bool {
 		return false
 	}
 	return i+1 == len(a.Commands) || a.Commands[i+1].owner != i
+}
+
+// WithVariables returns the Text of command i behind the variables that are set for it, `CI=1 make`; "" without any.
+func (a *Analysis) WithVariables(i int) string {
+	c := &a.Commands[i]
+	if c.Set.Start >= c.Set.End || c.Set.Start < 0 || c.Set.End > len(a.Source) || c.Text == "" {
+		return ""
+	}
+	return a.Source[c.Set.Start:c.Set.End] + " " + c.Text
 }
 
 // Args returns the words after the program.

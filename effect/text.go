@@ -66,6 +66,7 @@ func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *fra
 	for i := range assigns {
 		if assigns[i].Span.Start < words[0].Span.Start { // not those of `export A=b`
 			c.Env = append(c.Env, assigns[i].Name)
+			c.Set = f.span(shell.Span{Start: assigns[0].Span.Start, End: assigns[i].Span.End})
 		}
 	}
 	return len(a.an.Commands) - 1

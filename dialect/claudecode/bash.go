@@ -132,6 +132,10 @@ func (w *lineWalk) command(i int) {
 	w.seen(&q, c)
 	w.say(&q, fieldExact, raw)
 	w.say(&q, fieldExact, w.line)
+	if set := w.assigned(c); set != "" && !listed("exact only", c.Program) {
+		w.say(&q, fieldExact, set)
+		w.say(&q, fieldAssigned, set)
+	}
 	if w.plain(c) && !dirty {
 		w.say(&q, fieldCommand, raw)
 		if w.alone {
@@ -184,6 +188,14 @@ func (w *lineWalk) raw(c *effect.Command) string {
 		return normalize(w.a.Source[c.Span.Start:c.Span.End])
 	}
 	return c.Text
+}
+
+// assigned is a command as it was written with the variables that are set for it, `CI=1 make`; "" without any.
+func (w *lineWalk) assigned(c *effect.Command) string {
+	if c.Set.Start >= c.Set.End || c.Set.Start < 0 || c.Span.End > len(w.a.Source) || c.Set.Start > c.Span.End {
+		return ""
+	}
+	return normalize(w.a.Source[c.Set.Start:c.Span.End])
 }
 
 // unquote takes quotes off.

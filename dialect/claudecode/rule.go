@@ -234,7 +234,9 @@ func (s spec) bash(r *obstat.Rule, flags string) *trap {
 	case flags != "" && !strings.Contains(content, "*"): // a text that nobody reads, as it was seen
 		r.Field, text = fieldExact, obstat.Is(normalize(content))
 	case strings.Contains(strings.ReplaceAll(s.content, `\*`, ""), "*"):
-		r.Field = fieldCommand
+		if r.Field = fieldCommand; assigns.MatchString(content) {
+			r.Field = fieldAssigned
+		}
 	default:
 		r.Field = fieldExact
 	}
@@ -260,6 +262,9 @@ func words(content, flags string) obstat.Text {
 	}
 	return glob(content, flags)
 }
+
+// assigns finds a rule that begins with a variable, `CI=1 npm test *`.
+var assigns = regexp.MustCompile(`^[A-Za-z_]\w*=`)
 
 // joins finds operators with what stands around them; a star that touches one takes the blank beside it.
 var joins = regexp.MustCompile(`(\*)?(\s*)(\|\||&&|\|&|[|;])(\s*)(\*)?`)

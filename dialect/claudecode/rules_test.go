@@ -67,6 +67,7 @@ var documented = []struct {
 	{"permissions: Bash, blanks normalised", "", "allow Bash(npm run build)", "allow Bash: npm  run\tbuild"},
 	{"permissions: Bash, blanks in quotes", "", "allow Bash(node -e 'a  b')", "allow Bash: node  -e 'a  b'\nask Bash: node -e 'a b'"},
 	{"permissions: Bash, a program's path", "", "allow Bash(/usr/bin/make:*)", "allow Bash: /usr/bin/make x\nask Bash: make x"},
+	{"permissions: Bash, variables", "", "allow Bash(CI=1 npx x:*);allow Bash(A=1 make);allow Bash(*/bin/foo *)", "allow Bash: CI=1 npx x y\nask Bash: npx x y\nask Bash: CI=2 npx x\nallow Bash: ls && A=1 make\nask Bash: A=1 make x\nask Bash: B=/bin/foo rm -rf x\nask Bash: CI=1 npx x && make\nask Bash: CI=1 LD_PRELOAD=./x npx x"},
 	{"permissions: Bash, an exact line", "", "allow Bash(cd x && make)", "allow Bash: cd x && make\nask Bash: cd x && make y\nask Bash: cd y && make"},
 	{"permissions: compound, every part", "", "allow Bash(npm test);allow Bash(npm run *)", "allow Bash: npm test && npm run x\nask Bash: npm test && rm x\nask Bash: npm test; curl x"},
 	{"permissions: compound, any part", "", "allow Bash;deny Bash(rm *)", "deny Bash: npm test && rm x\ndeny Bash: echo $(rm x)\ndeny Bash: ls | xargs rm\nallow Bash: npm test"},

@@ -17,6 +17,7 @@ import (
 // pattern can be anchored in; a path outside of that place has no such field.
 const (
 	fieldCommand   = "command"   // a command, for allow rules with a wildcard
+	fieldAssigned  = "assigned"  // a command with the variables that are set for it, for allow rules that name them
 	fieldExact     = "exact"     // a command, or the whole line, for allow rules without
 	fieldSeen      = "seen"      // every spelling of a command, for deny and ask rules
 	fieldAbs       = "abs"       // from the root of the file system

@@ -297,6 +297,9 @@ allow:
   - "run exactly \"node -e 'c\n  d'\""
   - run /usr/bin/python3
   - run exactly /bin/make all
+  - run CI=1 npx x
+  - run exactly A=1 make
+  - run */bin/foo
 ask: [run Stop-Process]
 deny:
   - run exactly "echo 'a  b'"
@@ -309,7 +312,8 @@ deny:
 		"node -e 'c\n d'": obstat.Ask, `echo 'a  b'`: obstat.Deny, `echo 'a b'`: obstat.Allow,
 		`/usr/bin/python3 -m x`: obstat.Allow, `python3 -m x`: obstat.Ask, `/bin/make all`: obstat.Allow, `/bin/make clean`: obstat.Ask,
 		`/usr/bin/curl x`: obstat.Deny, `curl x`: obstat.Deny, `env /bin/curl x`: obstat.Deny, `/bin/rm x`: obstat.Deny, `rm x`: obstat.Deny,
-		`git branch -D x`: obstat.Deny, `git branch -d x`: obstat.Ask,
+		`git branch -D x`: obstat.Deny, `git branch -d x`: obstat.Ask, `CI=1 npx x y`: obstat.Allow, `npx x y`: obstat.Ask,
+		`CI=1 npx x && make`: obstat.Ask, `A=1 make`: obstat.Allow, `A=1 make x`: obstat.Ask, `B=/bin/foo make x`: obstat.Ask,
 	} {
 		if d := l.Policy.Decide(call(command), world); d.Verdict != want {
 			t.Errorf("%s: %s", command, d.Reason())

@@ -3,6 +3,7 @@ package native
 import (
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,24 +16,25 @@ import (
 
 // The subjects of questions.
 const (
-	fieldCommand = "command" // of the command that has the effect, as allow rules see it
-	fieldExact   = "exact"   // the same, as allow rules for exactly that command see it
-	fieldSeen    = "seen"    // the same and other spellings of it, as deny and ask rules see it
-	fieldFolded  = "folded"  // a text for PowerShell in small letters, as deny and ask rules with capital ones see it
-	fieldPath    = "path"    // from the project or a root of the workspace
-	fieldAbs     = "abs"
-	fieldHome    = "home"    // from the home directory
-	fieldPlace   = "place"   // a named place that the path is certainly in
-	fieldMaybe   = "maybe"   // one that it may be in
-	fieldGuarded = "guarded" // "yes": a write of settings, which no rule for a wider place allows
-	fieldHost    = "host"
-	fieldTool    = "tool"
-	fieldKind    = "tool-kind"   // one name for tools that each agent calls differently: "subagent"
-	fieldServer  = "server-tool" // an MCP server's tool, spelled in one way
-	fieldKnown   = "known"       // all that it does is known: "yes"
-	fieldUnnamed = "unnamed"     // which files it touches is not said: "yes"
-	fieldHere    = "here"        // likewise, but they lie where the command works: "yes"
-	fieldManner  = "manner"      // how the command goes about its work: "force", "may be force", "plain"
+	fieldCommand  = "command"  // of the command that has the effect, as allow rules see it
+	fieldAssigned = "assigned" // with the variables that are set for it, as allow rules that name them see it
+	fieldExact    = "exact"    // the same, as allow rules for exactly that command see it
+	fieldSeen     = "seen"     // the same and other spellings of it, as deny and ask rules see it
+	fieldFolded   = "folded"   // a text for PowerShell in small letters, as deny and ask rules with capital ones see it
+	fieldPath     = "path"     // from the project or a root of the workspace
+	fieldAbs      = "abs"
+	fieldHome     = "home"    // from the home directory
+	fieldPlace    = "place"   // a named place that the path is certainly in
+	fieldMaybe    = "maybe"   // one that it may be in
+	fieldGuarded  = "guarded" // "yes": a write of settings, which no rule for a wider place allows
+	fieldHost     = "host"
+	fieldTool     = "tool"
+	fieldKind     = "tool-kind"   // one name for tools that each agent calls differently: "subagent"
+	fieldServer   = "server-tool" // an MCP server's tool, spelled in one way
+	fieldKnown    = "known"       // all that it does is known: "yes"
+	fieldUnnamed  = "unnamed"     // which files it touches is not said: "yes"
+	fieldHere     = "here"        // likewise, but they lie where the command works: "yes"
+	fieldManner   = "manner"      // how the command goes about its work: "force", "may be force", "plain"
 )
 
 // The places that need no definition.
@@ -195,6 +197,8 @@ func (t *target) match(allow bool) match {
 		switch {
 		case allow && t.exactly:
 			return match{fieldExact, words(t.text, true)}
+		case allow && assigns.MatchString(t.text):
+			return match{fieldAssigned, words(t.text, false)}
 		case allow:
 			return match{fieldCommand, words(t.text, false)}
 		}
@@ -206,6 +210,9 @@ func (t *target) match(allow bool) match {
 	}
 	return match{}
 }
+
+// assigns finds a command that begins with a variable, `CI=1 npm test`.
+var assigns = regexp.MustCompile(`^[A-Za-z_]\w*=`)
 
 // byName writes a command with the name of its program, as deny and ask rules see it: `/bin/rm x` is `rm x`.
 func byName(text string) string {

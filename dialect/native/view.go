@@ -166,8 +166,10 @@ func (w *callWalk) command(i int) {
 	for _, alt := range c.Alts {
 		subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: alt})
 	}
-	if least := c.Least(); least != "" {
-		subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: least})
+	for _, text := range [...]string{c.Least(), w.a.WithVariables(i)} {
+		if text != "" {
+			subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: text})
+		}
 	}
 	if base := pathpkg.Base(c.Path); c.Path != base && c.Program != "" && strings.HasPrefix(c.Text, c.Path) {
 		subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: c.Program + c.Text[len(c.Path):]})
@@ -191,14 +193,17 @@ func (w *callWalk) commandSubjects(i int) []obstat.Subject {
 	}
 	var out []obstat.Subject
 	for at := i; at >= 0 && w.a.Commands[at].Text != ""; at = w.a.GivenBy(at) {
-		for _, text := range [...]string{w.a.Commands[at].Text, w.a.Commands[at].Written()} {
-			if text == "" {
-				continue
+		set := w.a.WithVariables(at)
+		for _, text := range [...]string{w.a.Commands[at].Text, w.a.Commands[at].Written(), set} {
+			if text != "" && text != set {
+				out = append(out, obstat.Subject{Field: fieldCommand, Text: text})
 			}
-			out = append(out, obstat.Subject{Field: fieldCommand, Text: text})
-			if w.f.Wants(fieldExact) {
+			if text != "" && w.f.Wants(fieldExact) {
 				out = append(out, obstat.Subject{Field: fieldExact, Text: text})
 			}
+		}
+		if set != "" && w.f.Wants(fieldAssigned) {
+			out = append(out, obstat.Subject{Field: fieldAssigned, Text: set})
 		}
 	}
 	if len(c.Via) > 0 && w.f.Wants(fieldExact) {

@@ -179,8 +179,9 @@ func (c *conversion) say() {
 				}
 				continue
 			}
-			if slices.ContainsFunc(before, func(i int) bool { return c.lines[i].sentence() == t }) {
-				continue // a rule that counts before it is about the same
+			said := func(i int) bool { return c.lines[i].sentence() == t }
+			if c.beside && diff.EveryTool(r) && r.Verdict == obstat.Ask && slices.ContainsFunc(before, said) {
+				continue // a rule for a tool that counts before it says the same; what it is asked about else is looked for
 			}
 			c.exceptions(&ln, before)
 			c.lines = append(c.lines, ln)

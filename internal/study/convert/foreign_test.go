@@ -32,6 +32,8 @@ func TestAsTheOriginal(t *testing.T) {
 			[]string{"run curl", "run Remove-Item", "tool PowerShell"}, "PowerShell", `{"command": "remove-item x"}`, obstat.Deny},
 		{"PowerShell alone", ".claude/settings.json", `{"permissions": {"allow": ["PowerShell"]}}`,
 			[]string{"tool PowerShell"}, "Bash", `{"command": "make x"}`, obstat.Ask},
+		{"variables in quotes", ".claude/settings.json", `{"permissions": {"allow": ["Bash(DB=\"x y\" node:*)"]}}`,
+			[]string{`run 'DB=\"x y\" node'`}, "Bash", `{"command": "node x.js"}`, obstat.Ask},
 		{"a command of several lines", ".claude/settings.json",
 			`{"permissions": {"allow": ["Bash(python3 -c \"\nimport x\nfor a in b:\n    print\\(a\\)\n\")"]}}`,
 			nil, "Bash", `{"command": "python3 -c '\nimport x\nfor a in b:\n    print(a)\n'"}`, obstat.Allow},

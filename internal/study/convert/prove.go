@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -373,7 +374,7 @@ func (c *conversion) otherQuotes(r *diff.Region) bool {
 		if len(a.Commands) == 0 || !a.Commands[0].Known || a.Commands[0].Dir != diff.Dir {
 			return ""
 		}
-		return a.Commands[0].Text
+		return cmp.Or(a.WithVariables(0), a.Commands[0].Text)
 	}
 	text := explain.TextOf(r.Call)
 	if verbOf(r.Call.Tool) != "run" || words(text) != text {

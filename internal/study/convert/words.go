@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -272,7 +273,7 @@ func asShown(text string) string {
 	one := len(a.Commands) == 1 && a.Commands[0].Text != "" && a.Commands[0].Known
 	switch {
 	case one && (!lines || bareWords(a.Commands[0].Text) == bareWords(text)): // and nothing is fed to it
-		return a.Commands[0].Text
+		return cmp.Or(a.WithVariables(0), a.Commands[0].Text)
 	case lines:
 		return ""
 	}
