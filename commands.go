@@ -2,6 +2,7 @@ package obstat
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/obstat/obstat/effect"
@@ -35,13 +36,20 @@ func (fl *floorWalk) commands() {
 }
 
 // alternatives tries other spellings of a command: a rule against `git push` is
-// meant for `git -C x push` as well.
+// meant for `git -C x push` as well, and one against `CI=1 make` for `A=2 CI="1" make`.
 func (fl *floorWalk) alternatives(i int, c *effect.Command) {
 	for _, alt := range c.Alts {
-		why := "it is another way to write " + alt
-		if o := fl.judgeCommand(i, alt, why); fl.speaks(&o, fl.f.Call.Tool) {
-			fl.tighten(o, alt, why)
-		}
+		fl.alternative(i, alt)
+	}
+	for _, set := range c.Sets {
+		fl.alternative(i, set+" "+c.Text)
+	}
+}
+
+func (fl *floorWalk) alternative(i int, alt string) {
+	why := "it is another way to write " + alt
+	if o := fl.judgeCommand(i, alt, why); fl.speaks(&o, fl.f.Call.Tool) {
+		fl.tighten(o, alt, why)
 	}
 }
 
@@ -91,11 +99,28 @@ func (fl *floorWalk) asWritten(i int, c *effect.Command, o outcome, why string) 
 		}
 		w := fl.judgeCommand(i, form.text, why)
 		begins := w.rule != nil && strings.Contains(fl.breadth(w.rule, fl.f.Call.Tool).begins, form.begins)
-		if begins && w.users() && fl.speaks(&w, fl.f.Call.Tool) {
+		if begins && w.users() && fl.speaks(&w, fl.f.Call.Tool) && (form.begins == "" || !fl.swallows(i, c, w.rule)) {
 			return w
 		}
 	}
 	return o
+}
+
+// swallows tells whether a star of a rule that begins with a variable stands for more than a value or arguments: `CI=*
+// make` matches `CI=1 rm x make`, but is not about rm.
+func (fl *floorWalk) swallows(i int, c *effect.Command, rule *Rule) bool {
+	trace := fl.trace
+	fl.trace = nil // nobody wrote these
+	defer func() { fl.trace = trace }()
+	set, line := fl.text(c.Set), fl.text(shell.Span{Start: c.Span.Start, End: c.Span.End})
+	others := []string{set + " _" + strings.TrimPrefix(line, c.Words[0].Raw)}
+	for _, name := range c.Env[1:] {
+		others = append(others, strings.Replace(set, " "+name+"=", " _=", 1)+" "+line)
+	}
+	return slices.ContainsFunc(others, func(text string) bool {
+		o := fl.judgeCommand(i, text, "")
+		return o.rule == rule
+	})
 }
 
 // named tells whether a rule that allows the command around command i names its program as well: `sudo systemctl *`

@@ -347,7 +347,8 @@ func (a *analyzer) command(words []shell.Word, assigns []shell.Assign, f *frame)
 		return
 	}
 	a.depth++
-	if name, ok := strings.CutPrefix(words[0].Text, "="); ok && name != "" && words[0].Known { // zsh: `=rm x`
+	name, ok := strings.CutPrefix(words[0].Text, "=") // zsh: `=rm x`
+	if ok && name != "" && words[0].Known && !strings.Contains(name, "/") {
 		words = slices.Clone(words)
 		words[0].Text, words[0].Raw = name, name
 	}

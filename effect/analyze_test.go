@@ -128,6 +128,24 @@ func TestLeast(t *testing.T) {
 	}
 }
 
+// TestPrograms: a program is shown without ways around, and its variables only where they stand before it.
+func TestPrograms(t *testing.T) {
+	for cmd, want := range map[string]string{
+		"/usr/bin/make x": "make x, /usr/bin/make x, ", "/opt/../usr/bin/make x": "make x, , ", "/opt/./bin/../../tmp/x": "/tmp/x, , ",
+		"./a/../b c": "./b c, , ", "a/../b": "./b, , ", "a/../../b": "../b, , ", "../../a/b": "../../a/b, , ", "~/a/../b": "~/b, , ",
+		"~/../b": "~/../b, , ", "'/a b/../c d/x'": "'/c d/x', , ", "./a/../b/c": "./b/c, , ", "=make x": "make x, , ",
+		"=/bin/make x": "=/bin/make x, , ", "A=1 B='x y' make": "make, , A=1 B='x y' make", "env A=1 make": "make, , ",
+		"watch A=1 make \\; B=2 rm z": "rm z, , ", "bash -c A=1' make; B=2 rm z'": "rm z, , ", "bash -c 'A=1 make'": "make, , A=1 make",
+	} {
+		an := AnalyzeCommand(cmd, nil)
+		i := len(an.Commands) - 1
+		c := &an.Commands[i]
+		if got := c.Text + ", " + c.Written() + ", " + an.WithVariables(i); got != want {
+			t.Errorf("%s: %s, want %s", cmd, got, want)
+		}
+	}
+}
+
 func TestChains(t *testing.T) {
 	for cmd, want := range map[string]string{
 		"a":                            "",

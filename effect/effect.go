@@ -11,6 +11,7 @@
 package effect
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -127,10 +128,11 @@ func (c *Command) Least() string {
 }
 
 // Written returns the Text with the program as it is written where Text has only its name, `/usr/bin/make all` of a
-// command whose Text is `make all`; "" where it is written so.
+// command whose Text is `make all`; "" where it is written so, or by a way around: /opt/../usr/bin/make is nothing in
+// /opt.
 func (c *Command) Written() string {
 	rest, ok := strings.CutPrefix(c.Text, c.Program)
-	if !ok || c.Program == "" || c.Path == "" || c.Path[0] != '/' {
+	if !ok || c.Program == "" || c.Path == "" || c.Path[0] != '/' || path.Clean(c.Path) != c.Path {
 		return ""
 	}
 	return c.Path + rest
@@ -155,9 +157,10 @@ type Spelling struct {
 type Standing struct {
 	Via   []string // programs it runs inside of, outermost first
 	Env   []string // names assigned for it
+	Sets  []string // those of known value, one by one: A=1 and B='x y' of `A=1 B="x y" make`
 	Dir   string   // where it runs, absolute; "" if unknown
 	Span  shell.Span
-	Set   shell.Span // the variables that are assigned for it, `A=1 B=2`; empty where there are none
+	Set   shell.Span // the variables that are assigned for it, `A=1 B=2`; empty where there are none, or none are seen
 	Nest  shell.Nest // surroundings: a substitution, a pipeline
 	fed   bool       // its standard input was looked at
 	owner int        // the command that runs it, or -1

@@ -21,10 +21,9 @@ var (
 // programName returns the base name of a program and whether it is found on the usual
 // search path or lies in a standard directory.
 func programName(p string) (string, bool) {
-	p = strings.TrimPrefix(p, "=") // zsh's `=rm` is /bin/rm
 	i := strings.LastIndexByte(p, '/')
 	if i < 0 {
-		return p, true
+		return strings.TrimPrefix(p, "="), true // zsh's `=rm` is /bin/rm
 	}
 	dir := path.Clean(p[:i+1])
 	return p[i+1:], standardDir(dir)
@@ -66,7 +65,12 @@ func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *fra
 	for i := range assigns {
 		if assigns[i].Span.Start < words[0].Span.Start { // not those of `export A=b`
 			c.Env = append(c.Env, assigns[i].Name)
-			c.Set = f.span(shell.Span{Start: assigns[0].Span.Start, End: assigns[i].Span.End})
+			if value := &assigns[i].Value; value.Known && !assigns[i].Append {
+				c.Sets = append(c.Sets, assigns[i].Name+"="+quoted(value))
+			}
+			if !f.pinned { // else the span is the whole text's around it
+				c.Set = f.span(shell.Span{Start: assigns[0].Span.Start, End: assigns[i].Span.End})
+			}
 		}
 	}
 	return len(a.an.Commands) - 1
@@ -129,18 +133,40 @@ func canonical(words []shell.Word, source string) (text, prefix string, known bo
 	return text, text[:cut], false
 }
 
-// standardName writes a program in a standard directory by its name alone: `/bin/rm` is rm.
+// standardName writes a program in a standard directory by its name alone: `/bin/rm` is rm. Another is written without
+// a way around, so that a rule for /opt/* is not about /opt/../tmp/x.
 func standardName(w *shell.Word) string {
 	if name, ok := programName(w.Text); ok && !w.Glob && name != "" {
 		return name
 	}
+	if way := direct(w.Text); way != w.Text {
+		straight := *w
+		straight.Text = way
+		return quoted(&straight)
+	}
 	return quoted(w)
+}
+
+// direct returns the path of a program without ways around: ./x of ./bin/../x.
+func direct(p string) string {
+	if !strings.Contains(p, "/../") {
+		return p
+	}
+	way := path.Clean(p)
+	switch {
+	case p[0] == '~' && way[0] != '~': // the home's own directory
+		return p
+	case strings.HasPrefix(p, "./") && way[0] != '.', !strings.Contains(way, "/"):
+		return "./" + way
+	}
+	return way
 }
 
 // asWritten returns the source text of the words if it is canonical already.
 func asWritten(words []shell.Word, source string) (string, bool) {
 	first, last := words[0].Span, words[len(words)-1].Span
-	if source == "" || last.End > len(source) || first.Start < 0 || words[0].Text == "" || words[0].Text[0] == '/' {
+	if source == "" || last.End > len(source) || first.Start < 0 || words[0].Text == "" || words[0].Text[0] == '/' ||
+		direct(words[0].Text) != words[0].Text {
 		return "", false
 	}
 	at := first.Start

@@ -10,6 +10,7 @@ import (
 	"github.com/obstat/obstat/dialect/kit"
 	"github.com/obstat/obstat/effect"
 	"github.com/obstat/obstat/paths"
+	"github.com/obstat/obstat/shell"
 )
 
 // maxCommand is the longest command that is matched at all.
@@ -23,11 +24,15 @@ func (v *view) shell(f *obstat.Facts, name string) []obstat.Question {
 	if len(a.Source) > maxCommand || !kit.Parsed(a) || name == "PowerShell" {
 		q := obstat.Question{Tool: name, Subjects: []obstat.Subject{{Field: fieldSeen, Text: line},
 			{Field: fieldExact, Text: line}}}
+		if once := folded(line); once != line {
+			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldSeen, Text: once})
+		}
 		if name == "PowerShell" && !strings.ContainsAny(line, ";|&\n$({@`") {
 			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldCommand, Text: line})
 		}
 		if v.Joined {
-			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldSeen, Text: aroundJoins.ReplaceAllString(line, " $1 ")})
+			spread := aroundJoins.ReplaceAllString(folded(line), " $1 ")
+			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldSeen, Text: spread})
 		}
 		return []obstat.Question{q}
 	}
@@ -67,7 +72,7 @@ const maxJoined = 128
 func (w *lineWalk) joined(q *obstat.Question) {
 	chains, _ := w.a.Chains(maxJoined) // the floor asks where there are more
 	for i := range chains {
-		w.say(q, fieldSeen, normalize(chains[i].Text))
+		w.sees(q, normalize(chains[i].Text))
 	}
 }
 
@@ -132,9 +137,11 @@ func (w *lineWalk) command(i int) {
 	w.seen(&q, c)
 	w.say(&q, fieldExact, raw)
 	w.say(&q, fieldExact, w.line)
-	if set := w.assigned(c); set != "" && !listed("exact only", c.Program) {
+	if set := w.assigned(c); set != "" && !exactOnly(c) {
 		w.say(&q, fieldExact, set)
-		w.say(&q, fieldAssigned, set)
+		if !dirty {
+			w.say(&q, fieldAssigned, set)
+		}
 	}
 	if w.plain(c) && !dirty {
 		w.say(&q, fieldCommand, raw)
@@ -158,12 +165,19 @@ func (w *lineWalk) command(i int) {
 
 // seen adds every spelling that a deny or ask rule is tried on.
 func (w *lineWalk) seen(q *obstat.Question, c *effect.Command) {
-	w.say(q, fieldSeen, w.raw(c))
-	w.say(q, fieldSeen, c.Text)
-	w.say(q, fieldSeen, w.line)
+	w.sees(q, w.raw(c))
+	w.sees(q, c.Text)
+	w.sees(q, w.line)
+	w.sees(q, w.assigned(c))
 	for _, text := range c.Alts {
-		w.say(q, fieldSeen, text)
+		w.sees(q, text)
 	}
+}
+
+// sees adds a text that a deny or ask rule is tried on.
+func (w *lineWalk) sees(q *obstat.Question, text string) {
+	w.say(q, fieldSeen, text)
+	w.say(q, fieldSeen, folded(text))
 }
 
 // stripped tells whether a command is a wrapper whose command follows.
@@ -218,17 +232,15 @@ func (w *lineWalk) quoted(c *effect.Command) string {
 // variable before it that could change its effect, none of the programs that
 // only an exact rule allows.
 func (w *lineWalk) plain(c *effect.Command) bool {
-	switch {
-	case listed("exact only", c.Program):
-		return false
-	case c.Program == "find":
-		for _, word := range c.Args() {
-			if strings.HasPrefix(word.Text, "-exec") || strings.HasPrefix(word.Text, "-ok") || word.Text == "-delete" {
-				return false
-			}
-		}
+	return !exactOnly(c) && (c.Wrapper || all(c.Env, list("safe variables")))
+}
+
+// exactOnly tells whether only an exact rule allows a command, as one for find does not allow `find . -delete`.
+func exactOnly(c *effect.Command) bool {
+	acts := func(w shell.Word) bool {
+		return strings.HasPrefix(w.Text, "-exec") || strings.HasPrefix(w.Text, "-ok") || w.Text == "-delete"
 	}
-	return c.Wrapper || all(c.Env, list("safe variables"))
+	return listed("exact only", c.Program) || c.Program == "find" && slices.ContainsFunc(c.Args(), acts)
 }
 
 // facts adds the properties of a command: that it only reads, that it stays in

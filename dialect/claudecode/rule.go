@@ -223,7 +223,7 @@ func (s spec) param(r *obstat.Rule) *trap {
 func (s spec) bash(r *obstat.Rule, flags string) *trap {
 	content := s.content
 	if r.Verdict != obstat.Allow {
-		content = spaced(content)
+		content = folded(spaced(content))
 	}
 	text := words(content, flags)
 	switch {
@@ -235,7 +235,7 @@ func (s spec) bash(r *obstat.Rule, flags string) *trap {
 		r.Field, text = fieldExact, obstat.Is(normalize(content))
 	case strings.Contains(strings.ReplaceAll(s.content, `\*`, ""), "*"):
 		if r.Field = fieldCommand; assigns.MatchString(content) {
-			r.Field = fieldAssigned
+			r.Field, text = fieldAssigned, assigned(content)
 		}
 	default:
 		r.Field = fieldExact
@@ -265,6 +265,20 @@ func words(content, flags string) obstat.Text {
 
 // assigns finds a rule that begins with a variable, `CI=1 npm test *`.
 var assigns = regexp.MustCompile(`^[A-Za-z_]\w*=`)
+
+// assigned is a pattern over a command with its variables.
+func assigned(content string) obstat.Text {
+	if p, ok := strings.CutSuffix(content, ":*"); ok {
+		content = p + " *"
+	}
+	set, command := kit.Variables(normalize(content))
+	head, prefix := strings.CutSuffix(command, " *")
+	text := "(?s)" + star(set, kit.InValue) + star(head, ".*")
+	if prefix {
+		text += "(?: .*)?"
+	}
+	return obstat.Text{Flavour: pattern.Full, Text: text}
+}
 
 // joins finds operators with what stands around them; a star that touches one takes the blank beside it.
 var joins = regexp.MustCompile(`(\*)?(\s*)(\|\||&&|\|&|[|;])(\s*)(\*)?`)
@@ -332,6 +346,15 @@ func normalize(s string) string {
 		return s
 	}
 	return kit.OneBlank(s, " \t")
+}
+
+// folded makes one blank of each run of blanks, in quotes as well, as deny and ask rules see a text: what SQL or code
+// within quotes means does not depend on their number.
+func folded(s string) string {
+	if !strings.ContainsRune(s, '\t') && !strings.Contains(s, "  ") {
+		return s
+	}
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\t' }), " ")
 }
 
 // domain is WebFetch(domain:host).

@@ -3,6 +3,7 @@ package kit
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -152,6 +153,19 @@ func OneTool(t obstat.Text) []string {
 	}
 	return []string{t.Text}
 }
+
+// variables finds those that a command begins with.
+var variables = regexp.MustCompile(`^(?:[A-Za-z_]\w*=\S*\s+)+`)
+
+// Variables cuts a rule's command behind the variables that it begins with: "CI=* ", "make" of `CI=* make`. A star in
+// the value of one stands for no blank, so that the rule is about make and not about `CI=1 rm x make`.
+func Variables(text string) (set, command string) {
+	set = variables.FindString(text)
+	return set, text[len(set):]
+}
+
+// InValue is what a star in the value of a variable matches.
+const InValue = `\S*`
 
 // OneBlank makes one blank of each run of blanks between the words of a command; in quotes they stay:
 //

@@ -330,7 +330,7 @@ func isInputField(text string) bool {
 func value(p *predicate, v phrase) obstat.Text {
 	if p.op != "is" && p.op != "in" {
 		if p.op == "like" {
-			return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + star(v.text)}
+			return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + star(v.text, ".*")}
 		}
 		return order(p.op + v.text)
 	}

@@ -288,6 +288,51 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestLeftOut: what an allow rule for commands leaves out is left out of all that these do, however it is written.
+func TestLeftOut(t *testing.T) {
+	l := load(t, `version: 1
+allow:
+  - run docker except docker push
+  - run /usr/bin/git except /usr/bin/git push
+  - run CI=1 npm except CI=1 npm publish
+  - run rm except rm -rf
+  - run make except make clean
+  - run psql except psql *DROP TABLE*
+  - run npx except npx eslint
+`)
+	for command, want := range map[string]obstat.Verdict{
+		`docker ps`: obstat.Allow, `docker push x`: obstat.Ask, `/usr/bin/docker push x`: obstat.Ask, `timeout 4 docker push x`: obstat.Ask,
+		`docker $X`: obstat.Ask, `/usr/bin/git fetch`: obstat.Allow, `/usr/bin/git push`: obstat.Ask, `CI=1 npm ci`: obstat.Allow,
+		`CI=1 npm publish`: obstat.Ask, `rm x`: obstat.Allow, `rm -rf x`: obstat.Ask, `make x`: obstat.Allow, `make clean`: obstat.Ask,
+		`psql -c 'SELECT 1'`: obstat.Allow, `psql -c 'DROP  TABLE x'`: obstat.Ask, `npx tsc`: obstat.Allow, `npx eslint x`: obstat.Ask,
+	} {
+		if d := l.Policy.Decide(call(command), world); d.Verdict != want {
+			t.Errorf("%s: %s", command, d.Reason())
+		}
+	}
+}
+
+// TestVariables: a rule that begins with a variable is about its program alone; one that denies is held in other orders and
+// quotes.
+func TestVariables(t *testing.T) {
+	l := load(t, `version: 1
+allow: [run FOO=* make, run FOO=bar x, run watch, run ssh, run eval, run sh, run bash -c, run git]
+deny: [run X=1 git, "run \"Y='a b' git\""]
+`)
+	for command, want := range map[string]obstat.Verdict{
+		`FOO=1 make all`: obstat.Allow, `FOO=1 rm y make`: obstat.Ask, `FOO=1 ./evil make`: obstat.Ask, `FOO=1 PYTHONPATH=./e make`: obstat.Ask,
+		`make`: obstat.Ask, `FOO=bar x y`: obstat.Allow,
+		`watch FOO=bar x \; A=1 rm z`: obstat.Ask, `ssh h FOO=bar x \; A=1 rm z`: obstat.Ask, `eval FOO=bar x \; A=1 rm z`: obstat.Ask,
+		`bash -c FOO=1" make x; A=1 ./evil"`: obstat.Ask, `echo FOO=1" make x; A=1 rm z" | sh`: obstat.Ask,
+		`git x`: obstat.Allow, `X=1 git x`: obstat.Deny, `X="1" git`: obstat.Deny, `git x; A=1 X=1 git x`: obstat.Deny, `git; X=1 A=1 git`: obstat.Deny,
+		`git; Y="a b" git`: obstat.Deny, `cd a; Y='a b' git x`: obstat.Deny, `X=2 git x`: obstat.Allow,
+	} {
+		if d := l.Policy.Decide(call(command), world); d.Verdict != want {
+			t.Errorf("%s: %s", command, d.Reason())
+		}
+	}
+}
+
 // TestSpellings: blanks in quotes are a part of a command; a program is known by its path and by its name; and PowerShell
 // knows no capital letters.
 func TestSpellings(t *testing.T) {
@@ -306,6 +351,7 @@ deny:
   - run /usr/bin/curl
   - run exactly /bin/rm x
   - run Remove-Item, git branch -D
+  - run mysql *DROP TABLE*
 `)
 	for command, want := range map[string]obstat.Verdict{
 		`node -e 'a  b'`: obstat.Allow, `node  -e  "a  b"`: obstat.Allow, `node -e 'a b'`: obstat.Ask, "node -e 'c\n  d'": obstat.Allow,
@@ -313,6 +359,7 @@ deny:
 		`/usr/bin/python3 -m x`: obstat.Allow, `python3 -m x`: obstat.Ask, `/bin/make all`: obstat.Allow, `/bin/make clean`: obstat.Ask,
 		`/usr/bin/curl x`: obstat.Deny, `curl x`: obstat.Deny, `env /bin/curl x`: obstat.Deny, `/bin/rm x`: obstat.Deny, `rm x`: obstat.Deny,
 		`git branch -D x`: obstat.Deny, `git branch -d x`: obstat.Ask, `CI=1 npx x y`: obstat.Allow, `npx x y`: obstat.Ask,
+		"mysql -e 'DROP \t TABLE x'": obstat.Deny, `/usr/bin/curl 'x`: obstat.Deny, `/opt/../usr/bin/python3 x`: obstat.Ask,
 		`CI=1 npx x && make`: obstat.Ask, `A=1 make`: obstat.Allow, `A=1 make x`: obstat.Ask, `B=/bin/foo make x`: obstat.Ask,
 	} {
 		if d := l.Policy.Decide(call(command), world); d.Verdict != want {
@@ -321,7 +368,7 @@ deny:
 	}
 	for command, want := range map[string]obstat.Verdict{
 		`Remove-Item x`: obstat.Deny, `ls; remove-item x`: obstat.Deny, `CURL x`: obstat.Deny, `stop-process 1`: obstat.Ask, `Get-Item x`: obstat.Ask,
-		`git branch -d x`: obstat.Deny,
+		`git branch -d x`: obstat.Deny, `/usr/bin/curl x`: obstat.Deny,
 	} {
 		c := call(command)
 		c.Tool = "PowerShell"

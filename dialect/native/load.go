@@ -423,7 +423,7 @@ func (r *rule) compile() (out []obstat.Rule) {
 		out = append(out, one)
 		also := r.targets[i].spellings()
 		if !allow {
-			also = append(also, r.targets[i].folded()...)
+			also = append(also, r.targets[i].others()...)
 		}
 		for _, m := range also {
 			one.Field, one.Pattern = m.field, m.pattern
@@ -520,13 +520,19 @@ func (r *rule) leftOut() (out []obstat.Rule) {
 // anything except ls` is about another program of that name, `./ls`.
 func (r *rule) excepts(allow bool) (out []obstat.Cond) {
 	for i := range r.except {
-		m := r.except[i].match(!allow)
-		out = append(out, obstat.Cond{Field: m.field, Any: []obstat.Text{m.pattern}})
-		if allow && m.field == fieldPlace {
-			out = append(out, obstat.Cond{Field: fieldMaybe, Any: []obstat.Text{m.pattern}})
+		t := &r.except[i]
+		list := append([]match{t.match(!allow)}, t.spellings()...)
+		if allow {
+			list = append(list, t.others()...)
 		}
-		for _, m := range r.except[i].spellings() {
+		for _, m := range list {
+			if m.field == fieldSeen {
+				m.field = fieldLeft
+			}
 			out = append(out, obstat.Cond{Field: m.field, Any: []obstat.Text{m.pattern}})
+			if allow && m.field == fieldPlace {
+				out = append(out, obstat.Cond{Field: fieldMaybe, Any: []obstat.Text{m.pattern}})
+			}
 		}
 	}
 	return out

@@ -31,7 +31,7 @@ func TestPossibleValues(t *testing.T) {
 	}
 	not := func(c obstat.Cond) obstat.Cond { c.Not = true; return c }
 	like := func(text string) obstat.Cond {
-		return obstat.Cond{Field: "input.x", Any: []obstat.Text{{Flavour: pattern.Full, Text: star(text)}}}
+		return obstat.Cond{Field: "input.x", Any: []obstat.Text{{Flavour: pattern.Full, Text: star(text, ".*")}}}
 	}
 	for name, tt := range map[string]struct {
 		conds []obstat.Cond

@@ -20,6 +20,7 @@ const (
 	fieldAssigned = "assigned" // with the variables that are set for it, as allow rules that name them see it
 	fieldExact    = "exact"    // the same, as allow rules for exactly that command see it
 	fieldSeen     = "seen"     // the same and other spellings of it, as deny and ask rules see it
+	fieldLeft     = "left"     // the same, as what allow rules leave out sees it
 	fieldFolded   = "folded"   // a text for PowerShell in small letters, as deny and ask rules with capital ones see it
 	fieldPath     = "path"     // from the project or a root of the workspace
 	fieldAbs      = "abs"
@@ -198,11 +199,11 @@ func (t *target) match(allow bool) match {
 		case allow && t.exactly:
 			return match{fieldExact, words(t.text, true)}
 		case allow && assigns.MatchString(t.text):
-			return match{fieldAssigned, words(t.text, false)}
+			return match{fieldAssigned, assigned(t.text)}
 		case allow:
 			return match{fieldCommand, words(t.text, false)}
 		}
-		return match{fieldSeen, words(byName(t.text), t.exactly)}
+		return match{fieldSeen, t.refused(t.text)}
 	case host:
 		return match{fieldHost, hostPattern(t.text, allow)}
 	case toolName:
@@ -214,6 +215,13 @@ func (t *target) match(allow bool) match {
 // assigns finds a command that begins with a variable, `CI=1 npm test`.
 var assigns = regexp.MustCompile(`^[A-Za-z_]\w*=`)
 
+// assigned is a pattern over a command with its variables.
+func assigned(text string) obstat.Text {
+	set, command := kit.Variables(oneBlank(text))
+	head := star(strings.TrimSuffix(command, " *"), ".*")
+	return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + star(set, kit.InValue) + head + "(?: .*)?"}
+}
+
 // byName writes a command with the name of its program, as deny and ask rules see it: `/bin/rm x` is `rm x`.
 func byName(text string) string {
 	if program, rest, _ := strings.Cut(text, " "); strings.HasPrefix(program, "/") && !strings.Contains(program, "*") {
@@ -224,13 +232,30 @@ func byName(text string) string {
 	return text
 }
 
-// folded returns how a deny or ask rule for a command sees texts for PowerShell, which knows no capital letters: `run
-// Remove-Item` is about `remove-item x`.
-func (t *target) folded() []match {
-	if small := strings.ToLower(t.text); t.kind == command && small != t.text {
-		return []match{{fieldFolded, words(small, t.exactly)}}
+// refused is a pattern over a command, as deny and ask rules see it. What code within quotes means does not depend on
+// the number of blanks.
+func (t *target) refused(text string) obstat.Text {
+	if !t.exactly {
+		text = folded(text)
 	}
-	return nil
+	return words(text, t.exactly)
+}
+
+// others returns how else a deny or ask rule for a command sees commands: `run /bin/rm` is about rm, and `run
+// Remove-Item` about remove-item in PowerShell, which knows no capital letters.
+func (t *target) others() (out []match) {
+	if t.kind != command {
+		return nil
+	}
+	for _, text := range slices.Compact([]string{t.text, byName(t.text)}) {
+		if text != t.text {
+			out = append(out, match{fieldSeen, t.refused(text)})
+		}
+		if small := strings.ToLower(text); small != t.text {
+			out = append(out, match{fieldFolded, t.refused(small)})
+		}
+	}
+	return out
 }
 
 // words is a pattern over a command: the words it begins with.
@@ -242,8 +267,11 @@ func words(text string, exactly bool) obstat.Text {
 	case !strings.ContainsAny(text, `?/\`):
 		return obstat.Text{Flavour: pattern.Wildcard, Text: strings.TrimSuffix(text, " *") + " *"}
 	}
-	return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + star(strings.TrimSuffix(text, " *")) + "(?: .*)?"}
+	return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + star(strings.TrimSuffix(text, " *"), ".*") + "(?: .*)?"}
 }
+
+// folded makes one blank of each run of blanks, in quotes as well.
+func folded(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // oneBlank writes a command on one line as commands are shown to rules.
 func oneBlank(text string) string { return kit.OneBlank(text, " \t\r\n\v\f") }
@@ -253,15 +281,15 @@ func glued(text string) obstat.Text {
 	if !strings.Contains(text, "*") {
 		return obstat.Is(text)
 	}
-	return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + star(text)}
+	return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + star(text, ".*")}
 }
 
-// star quotes a text but for its asterisks.
-func star(text string) string {
+// star quotes a text but for its asterisks, each of which becomes any.
+func star(text, any string) string {
 	var b strings.Builder
 	for i := range len(text) {
 		if text[i] == '*' {
-			b.WriteString(".*")
+			b.WriteString(any)
 		} else {
 			quote(&b, text[i])
 		}
@@ -283,7 +311,7 @@ func hostPattern(text string, allow bool) obstat.Text {
 		if allow {
 			parts = `(?:[^.]+\.)+`
 		}
-		return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + parts + star(rest)}
+		return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + parts + star(rest, ".*")}
 	}
 	return glued(name)
 }

@@ -157,27 +157,37 @@ func (w *callWalk) kind() []obstat.Subject {
 
 // command asks whether a command may run.
 func (w *callWalk) command(i int) {
-	c := &w.a.Commands[i]
 	var buf [8]obstat.Subject
-	subjects := append(buf[:0], w.commandSubjects(i)...)
-	if c.Text != "" {
-		subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: c.Text})
-	}
-	for _, alt := range c.Alts {
-		subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: alt})
-	}
-	for _, text := range [...]string{c.Least(), w.a.WithVariables(i)} {
-		if text != "" {
-			subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: text})
-		}
-	}
-	if base := pathpkg.Base(c.Path); c.Path != base && c.Program != "" && strings.HasPrefix(c.Text, c.Path) {
-		subjects = append(subjects, obstat.Subject{Field: fieldSeen, Text: c.Program + c.Text[len(c.Path):]})
-	}
+	subjects := w.seen(append(buf[:0], w.commandSubjects(i)...), i, fieldSeen)
 	if w.known(i) {
 		subjects = append(subjects, obstat.Subject{Field: fieldKnown, Text: "yes"})
 	}
 	w.ask("run", subjects...)
+}
+
+// seen adds every spelling of command i to the subjects.
+func (w *callWalk) seen(to []obstat.Subject, i int, field string) []obstat.Subject {
+	c := &w.a.Commands[i]
+	add := func(text string) {
+		if text == "" {
+			return
+		}
+		to = append(to, obstat.Subject{Field: field, Text: text})
+		if !strings.Contains(text, "  ") && !strings.ContainsAny(text, "\t\r\n\v\f") {
+			return
+		}
+		to = append(to, obstat.Subject{Field: field, Text: folded(text)})
+	}
+	add(c.Text)
+	for _, alt := range c.Alts {
+		add(alt)
+	}
+	add(c.Least())
+	add(w.a.WithVariables(i))
+	if base := pathpkg.Base(c.Path); c.Path != base && c.Program != "" && strings.HasPrefix(c.Text, c.Path) {
+		add(c.Program + c.Text[len(c.Path):])
+	}
+	return to
 }
 
 // commandSubjects returns the command that allow rules see, and the one that a rule for
@@ -204,6 +214,9 @@ func (w *callWalk) commandSubjects(i int) []obstat.Subject {
 		}
 		if set != "" && w.f.Wants(fieldAssigned) {
 			out = append(out, obstat.Subject{Field: fieldAssigned, Text: set})
+		}
+		if w.f.Wants(fieldLeft) {
+			out = w.seen(out, at, fieldLeft)
 		}
 	}
 	if len(c.Via) > 0 && w.f.Wants(fieldExact) {

@@ -222,6 +222,21 @@ func TestVariablesInRules(t *testing.T) {
 	}
 }
 
+// A star of such a rule stands for a value or for arguments, not for a program, and a path for the program that it leads to.
+func TestStarsInRules(t *testing.T) {
+	l := load(t, nil, "opencode.json", `{"permission": {"bash": {"*": "ask", "FOO=* make *": "allow", "/opt/x/*": "allow", "watch *": "allow", "A=1 git *": "deny"}}}`)
+	for cmd, want := range map[string]obstat.Verdict{
+		"FOO=1 make x": obstat.Allow, "FOO=1 git push make x": obstat.Ask, "FOO=1 BAR=2 make x": obstat.Ask, "/opt/x/y z": obstat.Allow,
+		"/opt/x/../../usr/bin/git push": obstat.Ask, "/opt/x/../y": obstat.Ask, `watch FOO=1 make x \; B=1 git push`: obstat.Ask,
+		`B=2 A="1" git x`: obstat.Deny,
+	} {
+		input, _ := json.Marshal(map[string]string{"command": cmd})
+		if d := l.Policy.Decide(callOf("bash", string(input)), world); d.Verdict != want {
+			t.Errorf("%s: %v, want %v (%s)", cmd, d.Verdict, want, d.Reason())
+		}
+	}
+}
+
 // TestReach: a tool that is denied as a whole need not be shown.
 func TestReach(t *testing.T) {
 	l := load(t, nil, "opencode.json", `{"permission": {"*": "allow", "bash": "deny", "edit": {"*": "deny", "docs/*": "ask"}, "srv_*": "deny"}}`)
