@@ -86,7 +86,7 @@ func ToNative(l *dialect.Loaded, o *Options) (*Result, error) {
 		o = &Options{}
 	}
 	c := &conversion{l: l, loose: o.Loose, limit: cmp.Or(o.Limit, 3_000), tried: map[string]bool{},
-		out: &Result{V: 1, Unsaid: []Unsaid{}}}
+		found: map[string]any{}, out: &Result{V: 1, Unsaid: []Unsaid{}}}
 	c.say()
 	if err := c.prove(); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ type Sentence struct {
 // Sentences returns the rules of a policy's files as sentences, and the rules that have none. They are for a
 // policy that has rules of its own, so that nothing is proved.
 func Sentences(l *dialect.Loaded) (out []Sentence, unsaid []Unsaid) {
-	c := &conversion{l: l, beside: true, out: &Result{}}
+	c := &conversion{l: l, beside: true, found: map[string]any{}, out: &Result{}}
 	c.say()
 	for i := range c.lines {
 		if ln := &c.lines[i]; ln.from != nil {
@@ -140,6 +140,7 @@ type conversion struct {
 	made   diff.Made // texts of patterns, over all comparisons
 	// tried has the sentences that were taken out for narrower ones.
 	tried map[string]bool
+	found map[string]any // see [once]
 	freed []*obstat.Call // calls that were freer at some time
 	now   *obstat.Policy // of the lines that were compared last
 	out   *Result

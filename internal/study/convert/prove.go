@@ -103,9 +103,11 @@ func (c *conversion) tighten() bool {
 		if !r.Looser || c.otherTool(r) {
 			continue
 		}
-		if below := c.belowExceptions(r); len(below) > 0 && !c.loose {
-			more = append(more, below...)
-		} else if at := c.lineOf(r); at < 0 || c.lines[at].verdict == obstat.Ask && !c.deny { // else its calls are denied without it
+		beside := append(c.belowExceptions(r), c.beyond(r)...)
+		at := c.lineOf(r)
+		if len(beside) > 0 && !c.loose {
+			more = append(more, beside...)
+		} else if at < 0 || c.lines[at].verdict == obstat.Ask && !c.deny { // else its calls are denied without it
 			if ln, ok := c.stricter(r); ok && !c.loose {
 				ln.needed = ln.verdict == obstat.Ask
 				more = append(more, ln)
@@ -195,6 +197,29 @@ func (c *conversion) belowExceptions(r *diff.Region) (out []line) {
 			if !slices.ContainsFunc(c.lines, same) && loads("version: 1\nask:\n  - "+scalar(below.text)+"\n") {
 				out = append(out, below)
 			}
+		}
+	}
+	return out
+}
+
+// beyond denies what leads out of the project, where a rule for every tool does, as opencode's `"*": "deny"` without
+// one for `external_directory`.
+func (c *conversion) beyond(r *diff.Region) (out []line) {
+	places := func(o *obstat.Rule) bool { return o.Tool.Text == diff.Outside && o.Verdict > obstat.Deny }
+	if r.Was != obstat.Deny || !c.anyTool(r.WasBy.Pos) || slices.ContainsFunc(c.ordered(), places) {
+		return nil
+	}
+	a := effect.Analyze(&effect.Request{Tool: r.Call.Tool, Input: r.Call.Input,
+		Options: effect.Options{Dir: r.Call.Dir, Roots: r.Call.Roots}})
+	for i := range a.Effects {
+		e := &a.Effects[i]
+		files := e.Kind == effect.Read || e.Kind == effect.Write || e.Kind == effect.Delete
+		if !files || e.Path == "" || e.Path == diff.Dir || strings.HasPrefix(e.Path, diff.Dir+"/") {
+			continue
+		}
+		ln := line{verdict: obstat.Deny, text: e.Kind.String() + " outside workspace"}
+		if !slices.ContainsFunc(c.lines, func(o line) bool { return o.text == ln.text }) {
+			out = append(out, ln)
 		}
 	}
 	return out
@@ -309,10 +334,22 @@ func (c *conversion) otherTool(r *diff.Region) bool {
 // or a rule for whatever tool there is, opencode's `"*": "ask"`: under a name that the original knows, it decides the
 // very call as freely as the sentences do.
 func (c *conversion) foreign(r *diff.Region) bool {
-	return slices.ContainsFunc(c.twins(r.Call.Tool), func(name string) bool {
-		own := diff.Renamed(r.Call, name)
-		return own != nil && verdictOf(c.l.Policy, own) >= r.Now
+	return once(c, fmt.Sprint("foreign ", r.Now, r.Call.Tool, string(r.Call.Input)), func() bool {
+		return slices.ContainsFunc(c.twins(r.Call.Tool), func(name string) bool {
+			own := diff.Renamed(r.Call, name)
+			return own != nil && verdictOf(c.l.Policy, own) >= r.Now
+		})
 	})
+}
+
+// once keeps what is found out about the original, which is asked for in each round.
+func once[T any](c *conversion, key string, find func() T) T {
+	if v, there := c.found[key]; there {
+		return v.(T)
+	}
+	v := find()
+	c.found[key] = v
+	return v
 }
 
 // foreignDenial tells whether a call that was denied is now asked about only because it is in another agent's language:
@@ -370,11 +407,7 @@ func (c *conversion) anyTool(at obstat.Pos) bool {
 // `python3 -c "print(1)"` is about that text, and a sentence about its words.
 func (c *conversion) otherQuotes(r *diff.Region) bool {
 	words := func(text string) string {
-		a := analyzed(r.Call.Tool, commandInput(text))
-		if len(a.Commands) == 0 || !a.Commands[0].Known || a.Commands[0].Dir != diff.Dir {
-			return ""
-		}
-		return cmp.Or(a.WithVariables(0), a.Commands[0].Text)
+		return once(c, fmt.Sprint("words ", r.Call.Tool, text), func() string { return firstCommand(r.Call.Tool, text) })
 	}
 	text := explain.TextOf(r.Call)
 	if verbOf(r.Call.Tool) != "run" || words(text) != text {
@@ -400,11 +433,22 @@ func (c *conversion) otherQuotes(r *diff.Region) bool {
 	})
 }
 
+// firstCommand returns the first command of a line with its variables, as rules see it; "" where it is not known.
+func firstCommand(tool, line string) string {
+	a := analyzed(tool, commandInput(line))
+	if len(a.Commands) == 0 || !a.Commands[0].Known || a.Commands[0].Dir != diff.Dir {
+		return ""
+	}
+	return cmp.Or(a.WithVariables(0), a.Commands[0].Text)
+}
+
 // decides returns what the original says of a call with another command.
 func (c *conversion) decides(call *obstat.Call, text string) obstat.Verdict {
-	other := *call
-	other.Input = commandInput(text)
-	return verdictOf(c.l.Policy, &other)
+	return once(c, fmt.Sprint("decides ", call.Tool, text), func() obstat.Verdict {
+		other := *call
+		other.Input = commandInput(text)
+		return verdictOf(c.l.Policy, &other)
+	})
 }
 
 // verdictOf decides a call where calls are made up.
@@ -442,6 +486,9 @@ func (c *conversion) stricter(r *diff.Region) (line, bool) {
 		ln.text = "run anything"
 		return ln, true
 	}
+	if c.anyTool(r.WasBy.Pos) && r.Was == obstat.Ask && !slices.ContainsFunc(c.lines, c.asksWhatever) {
+		return c.whatever(), true
+	}
 	a := effect.Analyze(&effect.Request{Tool: r.Call.Tool, Input: r.Call.Input,
 		Options: effect.Options{Dir: r.Call.Dir, Roots: r.Call.Roots}})
 	for i := range a.Commands {
@@ -460,6 +507,21 @@ func (c *conversion) stricter(r *diff.Region) (line, bool) {
 		return ln, a.Commands[0].Text != "" && ln.text != "run "
 	}
 	return ln, false
+}
+
+// whatever asks about every command that no line allows, as a rule for every tool does.
+func (c *conversion) whatever() line {
+	ln := line{verdict: obstat.Ask, text: "run anything"}
+	every := make([]int, len(c.lines))
+	for i := range c.lines {
+		every[i] = i
+	}
+	c.exceptions(&ln, every)
+	return ln
+}
+
+func (c *conversion) asksWhatever(ln line) bool {
+	return ln.verdict == obstat.Ask && ln.text == "run anything"
 }
 
 // allows tells whether a line allows something that begins like a sentence.

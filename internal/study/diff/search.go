@@ -217,7 +217,10 @@ func (s *search) fields() (out []string) {
 }
 
 // noTools are permissions of opencode's that no tool has by that name: they are asked for beside a tool's own.
-var noTools = []string{"doom_loop", "external_directory"}
+var noTools = []string{"doom_loop", Outside}
+
+// Outside is the one about the directory that a call leads to; where it is denied, nothing else is asked.
+const Outside = "external_directory"
 
 // toolNames returns the tools to make calls of: those that rules name, samples of the patterns of
 // names, and those of the catalogue.

@@ -134,9 +134,12 @@ var pathFields = sync.OnceValue(func() (out []string) {
 // have the same.
 const maxKeys = 4
 
-// shows tells whether a policy looks at a text of the call.
+// shows tells whether a policy looks at a text of the call, or at where it lies.
 func shows(tr *obstat.Trace, text string) bool {
 	for _, q := range tr.Questions {
+		if q.Question.Tool == Outside {
+			return true
+		}
 		for _, sub := range q.Question.Subjects {
 			if strings.Contains(sub.Text, text) {
 				return true
