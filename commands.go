@@ -28,6 +28,7 @@ func (fl *floorWalk) commands() {
 		if len(fl.a.Commands) > 1 || c.Text != fl.a.Source || fl.confined { // else it is the whole call, and was judged
 			fl.command(i, c)
 		}
+		fl.around(i, c)
 		fl.alternatives(i, c)
 		fl.flagged(i, c)
 		fl.doubts(i, c)
@@ -65,6 +66,9 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 		o = fl.asWritten(i, c, o, why)
 	}
 	fl.probing = true
+	if o.verdict == Allow && c.Set.Start < c.Set.End {
+		fl.starred(i, c, append(slices.Clip(fl.beside), o.rule, fl.by.rule))
+	}
 	if fl.exact() && !fl.speaks(&o, fl.f.Call.Tool) {
 		o.verdict = Allow // no rule is about it, and the command around it is judged
 	}
@@ -88,39 +92,82 @@ func (fl *floorWalk) command(i int, c *effect.Command) {
 // asWritten puts a command to the rules as it is written, by its program's path and with the variables that are set for
 // it. A rule of a file for `/usr/bin/make *` counts, and one that begins with such a variable, `CI=1 make *`.
 func (fl *floorWalk) asWritten(i int, c *effect.Command, o outcome, why string) outcome {
-	set, name := "", ""
-	if c.Set.Start < c.Set.End {
-		set = fl.text(shell.Span{Start: c.Set.Start, End: c.Span.End})
-		name, _, _ = strings.Cut(set, "=")
-	}
-	for _, form := range [...]struct{ text, begins string }{{c.Written(), ""}, {set, name + "="}} {
-		if form.text == "" {
-			continue
+	counts := func(w *outcome) bool { return w.users() && fl.speaks(w, fl.f.Call.Tool) }
+	if text := c.Written(); text != "" {
+		if w := fl.judgeCommand(i, text, why); counts(&w) {
+			return w
 		}
-		w := fl.judgeCommand(i, form.text, why)
-		begins := w.rule != nil && strings.Contains(fl.breadth(w.rule, fl.f.Call.Tool).begins, form.begins)
-		if begins && w.users() && fl.speaks(&w, fl.f.Call.Tool) && (form.begins == "" || !fl.swallows(i, c, w.rule)) {
+	}
+	if c.Set.Start < c.Set.End {
+		text := fl.text(shell.Span{Start: c.Set.Start, End: c.Span.End})
+		if w := fl.judgeCommand(i, text, why); counts(&w) && fl.sets(c, w.rule) {
 			return w
 		}
 	}
 	return o
 }
 
+// sets tells whether a rule begins with the variable that is set for a command first.
+func (fl *floorWalk) sets(c *effect.Command, rule *Rule) bool {
+	if c.Set.Start >= c.Set.End || rule == nil || !rule.Pos.IsValid() || len(c.Env) == 0 {
+		return false
+	}
+	return strings.Contains(fl.breadth(rule, fl.f.Call.Tool).begins, c.Env[0]+"=") // Chorus's: tool:Bash:CI=1 make
+}
+
+// starred asks about a command where a star of a rule that allows it stands for its program.
+func (fl *floorWalk) starred(i int, c *effect.Command, rules []*Rule) {
+	for _, r := range rules {
+		if fl.sets(c, r) && fl.swallows(i, c, r) {
+			fl.cap(c.Text, "a star of the rule "+r.String()+" would stand for its program, or for further variables")
+			return
+		}
+	}
+}
+
 // swallows tells whether a star of a rule that begins with a variable stands for more than a value or arguments: `CI=*
-// make` matches `CI=1 rm x make`, but is not about rm.
+// make` matches `CI=1 rm x make`, but is not about rm. The program and the other variables get other names, and the
+// rule must match no more.
 func (fl *floorWalk) swallows(i int, c *effect.Command, rule *Rule) bool {
 	trace := fl.trace
 	fl.trace = nil // nobody wrote these
 	defer func() { fl.trace = trace }()
-	set, line := fl.text(c.Set), fl.text(shell.Span{Start: c.Span.Start, End: c.Span.End})
-	others := []string{set + " _" + strings.TrimPrefix(line, c.Words[0].Raw)}
-	for _, name := range c.Env[1:] {
-		others = append(others, strings.Replace(set, " "+name+"=", " _=", 1)+" "+line)
+	matches := func(text string) bool { o := fl.judgeCommand(i, text, ""); return o.rule == rule }
+	set, line := fl.text(c.Set), fl.text(c.Span)
+	if matches(set + " _" + strings.TrimPrefix(line, c.Words[0].Raw)) {
+		return true
 	}
-	return slices.ContainsFunc(others, func(text string) bool {
-		o := fl.judgeCommand(i, text, "")
-		return o.rule == rule
-	})
+	for _, name := range c.Env[1:] {
+		for at := range set {
+			if rest, ok := strings.CutPrefix(set[at:], name+"="); ok && matches(set[:at]+"_="+rest+" "+line) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// around asks about a program by a way around, ./bin/../x under a rule for ./bin/*, which may be another where bin is a
+// link. A rule that says that way is about it.
+func (fl *floorWalk) around(i int, c *effect.Command) {
+	if fl.o.verdict < Allow || !c.Around() || fl.exact() {
+		return
+	}
+	o := fl.judgeCommand(i, c.Text, "")
+	narrow := false
+	for _, r := range append(slices.Clip(fl.beside), o.rule, fl.by.rule) {
+		if r == nil || !r.Pos.IsValid() {
+			continue
+		}
+		b := fl.breadth(r, fl.f.Call.Tool)
+		if b.wide || strings.Contains(b.begins, c.Path) {
+			return
+		}
+		narrow = true
+	}
+	if narrow {
+		fl.cap(c.Text, "where its program lies depends on links, and no rule says this way")
+	}
 }
 
 // named tells whether a rule that allows the command around command i names its program as well: `sudo systemctl *`

@@ -348,12 +348,15 @@ func (a *analyzer) command(words []shell.Word, assigns []shell.Assign, f *frame)
 	}
 	a.depth++
 	name, ok := strings.CutPrefix(words[0].Text, "=") // zsh: `=rm x`
-	if ok && name != "" && words[0].Known && !strings.Contains(name, "/") {
+	if ok && name != "" && words[0].Known {
 		words = slices.Clone(words)
 		words[0].Text, words[0].Raw = name, name
 	}
 	cmd := a.addCommand(words, assigns, f)
 	w := &words[0]
+	if ok && strings.Contains(name, "/") {
+		a.gap(DynamicProgram, "zsh runs "+name+", and other shells a file of that name with its =", f.span(w.Span), cmd)
+	}
 	switch {
 	case !w.Known || w.Glob:
 		if !f.reported || w.Known {

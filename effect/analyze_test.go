@@ -128,19 +128,21 @@ func TestLeast(t *testing.T) {
 	}
 }
 
-// TestPrograms: a program is shown without ways around, and its variables only where they stand before it.
+// TestPrograms: variables are shown where they stand before a command, and a way around is another spelling of a path.
 func TestPrograms(t *testing.T) {
 	for cmd, want := range map[string]string{
-		"/usr/bin/make x": "make x, /usr/bin/make x, ", "/opt/../usr/bin/make x": "make x, , ", "/opt/./bin/../../tmp/x": "/tmp/x, , ",
-		"./a/../b c": "./b c, , ", "a/../b": "./b, , ", "a/../../b": "../b, , ", "../../a/b": "../../a/b, , ", "~/a/../b": "~/b, , ",
-		"~/../b": "~/../b, , ", "'/a b/../c d/x'": "'/c d/x', , ", "./a/../b/c": "./b/c, , ", "=make x": "make x, , ",
-		"=/bin/make x": "=/bin/make x, , ", "A=1 B='x y' make": "make, , A=1 B='x y' make", "env A=1 make": "make, , ",
-		"watch A=1 make \\; B=2 rm z": "rm z, , ", "bash -c A=1' make; B=2 rm z'": "rm z, , ", "bash -c 'A=1 make'": "make, , A=1 make",
+		"/usr/bin/make x": "make x, /usr/bin/make x, , [/usr/bin/make x]", "/opt/x/y": "/opt/x/y, , , [y]",
+		"/opt/../usr/bin/make x": "/opt/../usr/bin/make x, , , [make x /usr/bin/make x]", "./a/../b c": "./a/../b c, , , [b c ./b c]",
+		"a/../b": "a/../b, , , [b ./b]", "a/../../b": "a/../../b, , , [b ../b]", "../../a/b": "../../a/b, , , [b]",
+		"~/a/../b": "~/a/../b, , , [b ~/b]", "~/../b": "~/../b, , , [b]", "'/a b/../c d/x'": "'/a b/../c d/x', , , [x /c d/x]",
+		"./a/../b/c": "./a/../b/c, , , [c ./b/c]", "=make x": "make x, , , []", "=/bin/make x": "make x, /bin/make x, , [/bin/make x]",
+		"A=1 B='x y' make": "make, , A=1 B='x y' make, []", "env A=1 make": "make, , , []",
+		"watch A=1 make \\; B=2 rm z": "rm z, , , []", "bash -c A=1' make; B=2 rm z'": "rm z, , , []", "bash -c 'A=1 make'": "make, , A=1 make, []",
 	} {
 		an := AnalyzeCommand(cmd, nil)
 		i := len(an.Commands) - 1
 		c := &an.Commands[i]
-		if got := c.Text + ", " + c.Written() + ", " + an.WithVariables(i); got != want {
+		if got := fmt.Sprintf("%s, %s, %s, %s", c.Text, c.Written(), an.WithVariables(i), c.Alts); got != want {
 			t.Errorf("%s: %s, want %s", cmd, got, want)
 		}
 	}

@@ -11,7 +11,6 @@
 package effect
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -128,11 +127,10 @@ func (c *Command) Least() string {
 }
 
 // Written returns the Text with the program as it is written where Text has only its name, `/usr/bin/make all` of a
-// command whose Text is `make all`; "" where it is written so, or by a way around: /opt/../usr/bin/make is nothing in
-// /opt.
+// command whose Text is `make all`; "" where it is written so.
 func (c *Command) Written() string {
 	rest, ok := strings.CutPrefix(c.Text, c.Program)
-	if !ok || c.Program == "" || c.Path == "" || c.Path[0] != '/' || path.Clean(c.Path) != c.Path {
+	if !ok || c.Program == "" || c.Path == "" || c.Path[0] != '/' {
 		return ""
 	}
 	return c.Path + rest

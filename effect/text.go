@@ -21,9 +21,13 @@ var (
 // programName returns the base name of a program and whether it is found on the usual
 // search path or lies in a standard directory.
 func programName(p string) (string, bool) {
+	p = strings.TrimPrefix(p, "=") // zsh's `=rm` is /bin/rm
 	i := strings.LastIndexByte(p, '/')
 	if i < 0 {
-		return strings.TrimPrefix(p, "="), true // zsh's `=rm` is /bin/rm
+		return p, true
+	}
+	if direct(p) != p { // where it leads depends on links
+		return p[i+1:], false
 	}
 	dir := path.Clean(p[:i+1])
 	return p[i+1:], standardDir(dir)
@@ -61,6 +65,9 @@ func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *fra
 	}
 	if written := c.Written(); written != "" {
 		c.Alts = append(c.Alts, written)
+	}
+	if c.Around() && c.Program != "" {
+		c.Alts = append(c.Alts, direct(c.Path)+c.Text[min(len(standardName(&words[0])), len(c.Text)):])
 	}
 	for i := range assigns {
 		if assigns[i].Span.Start < words[0].Span.Start { // not those of `export A=b`
@@ -133,19 +140,17 @@ func canonical(words []shell.Word, source string) (text, prefix string, known bo
 	return text, text[:cut], false
 }
 
-// standardName writes a program in a standard directory by its name alone: `/bin/rm` is rm. Another is written without
-// a way around, so that a rule for /opt/* is not about /opt/../tmp/x.
+// standardName writes a program in a standard directory by its name alone: `/bin/rm` is rm.
 func standardName(w *shell.Word) string {
 	if name, ok := programName(w.Text); ok && !w.Glob && name != "" {
 		return name
 	}
-	if way := direct(w.Text); way != w.Text {
-		straight := *w
-		straight.Text = way
-		return quoted(&straight)
-	}
 	return quoted(w)
 }
+
+// Around tells whether a command's program is given by a way around, ./bin/../x: a rule for ./bin/* is not about it,
+// nor is one for ./x, since bin may be a link.
+func (c *Command) Around() bool { return direct(c.Path) != c.Path }
 
 // direct returns the path of a program without ways around: ./x of ./bin/../x.
 func direct(p string) string {
@@ -165,8 +170,7 @@ func direct(p string) string {
 // asWritten returns the source text of the words if it is canonical already.
 func asWritten(words []shell.Word, source string) (string, bool) {
 	first, last := words[0].Span, words[len(words)-1].Span
-	if source == "" || last.End > len(source) || first.Start < 0 || words[0].Text == "" || words[0].Text[0] == '/' ||
-		direct(words[0].Text) != words[0].Text {
+	if source == "" || last.End > len(source) || first.Start < 0 || words[0].Text == "" || words[0].Text[0] == '/' {
 		return "", false
 	}
 	at := first.Start

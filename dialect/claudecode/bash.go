@@ -24,14 +24,14 @@ func (v *view) shell(f *obstat.Facts, name string) []obstat.Question {
 	if len(a.Source) > maxCommand || !kit.Parsed(a) || name == "PowerShell" {
 		q := obstat.Question{Tool: name, Subjects: []obstat.Subject{{Field: fieldSeen, Text: line},
 			{Field: fieldExact, Text: line}}}
-		if once := folded(line); once != line {
+		if once := folded(line, blanks); once != line {
 			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldSeen, Text: once})
 		}
 		if name == "PowerShell" && !strings.ContainsAny(line, ";|&\n$({@`") {
 			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldCommand, Text: line})
 		}
 		if v.Joined {
-			spread := aroundJoins.ReplaceAllString(folded(line), " $1 ")
+			spread := aroundJoins.ReplaceAllString(folded(line, blanks), " $1 ")
 			q.Subjects = append(q.Subjects, obstat.Subject{Field: fieldSeen, Text: spread})
 		}
 		return []obstat.Question{q}
@@ -72,7 +72,7 @@ const maxJoined = 128
 func (w *lineWalk) joined(q *obstat.Question) {
 	chains, _ := w.a.Chains(maxJoined) // the floor asks where there are more
 	for i := range chains {
-		w.sees(q, normalize(chains[i].Text))
+		w.sees(q, normalize(chains[i].Text), space)
 	}
 }
 
@@ -165,19 +165,19 @@ func (w *lineWalk) command(i int) {
 
 // seen adds every spelling that a deny or ask rule is tried on.
 func (w *lineWalk) seen(q *obstat.Question, c *effect.Command) {
-	w.sees(q, w.raw(c))
-	w.sees(q, c.Text)
-	w.sees(q, w.line)
-	w.sees(q, w.assigned(c))
+	w.sees(q, w.raw(c), space)
+	w.sees(q, c.Text, space)
+	w.sees(q, w.line, blanks)
+	w.sees(q, w.assigned(c), space)
 	for _, text := range c.Alts {
-		w.sees(q, text)
+		w.sees(q, text, space)
 	}
 }
 
 // sees adds a text that a deny or ask rule is tried on.
-func (w *lineWalk) sees(q *obstat.Question, text string) {
+func (w *lineWalk) sees(q *obstat.Question, text, blanks string) {
 	w.say(q, fieldSeen, text)
-	w.say(q, fieldSeen, folded(text))
+	w.say(q, fieldSeen, folded(text, blanks))
 }
 
 // stripped tells whether a command is a wrapper whose command follows.

@@ -223,7 +223,7 @@ func (s spec) param(r *obstat.Rule) *trap {
 func (s spec) bash(r *obstat.Rule, flags string) *trap {
 	content := s.content
 	if r.Verdict != obstat.Allow {
-		content = folded(spaced(content))
+		content = folded(spaced(content), blanks)
 	}
 	text := words(content, flags)
 	switch {
@@ -271,9 +271,9 @@ func assigned(content string) obstat.Text {
 	if p, ok := strings.CutSuffix(content, ":*"); ok {
 		content = p + " *"
 	}
-	set, command := kit.Variables(normalize(content))
+	set, command, value := kit.Variables(normalize(content))
 	head, prefix := strings.CutSuffix(command, " *")
-	text := "(?s)" + star(set, kit.InValue) + star(head, ".*")
+	text := "(?s)" + star(set, value) + star(head, ".*")
 	if prefix {
 		text += "(?: .*)?"
 	}
@@ -348,13 +348,20 @@ func normalize(s string) string {
 	return kit.OneBlank(s, " \t")
 }
 
+// blanks and space are what [folded] makes one blank of: of a line, and of one command, where SQL or code within quotes
+// may go on in the next line.
+const (
+	blanks = " \t"
+	space  = " \t\r\n\v\f"
+)
+
 // folded makes one blank of each run of blanks, in quotes as well, as deny and ask rules see a text: what SQL or code
 // within quotes means does not depend on their number.
-func folded(s string) string {
-	if !strings.ContainsRune(s, '\t') && !strings.Contains(s, "  ") {
+func folded(s, of string) string {
+	if !strings.ContainsAny(s, of[1:]) && !strings.Contains(s, "  ") {
 		return s
 	}
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\t' }), " ")
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(of, r) }), " ")
 }
 
 // domain is WebFetch(domain:host).

@@ -154,18 +154,21 @@ func OneTool(t obstat.Text) []string {
 	return []string{t.Text}
 }
 
+// value is the value of a variable, in quotes or with parts in quotes; of a rule or of a command.
+const value = `(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*`
+
 // variables finds those that a command begins with.
-var variables = regexp.MustCompile(`^(?:[A-Za-z_]\w*=\S*\s+)+`)
+var variables = regexp.MustCompile(`^(?s:[A-Za-z_]\w*=` + value + `\s+)+`)
 
-// Variables cuts a rule's command behind the variables that it begins with: "CI=* ", "make" of `CI=* make`. A star in
-// the value of one stands for no blank, so that the rule is about make and not about `CI=1 rm x make`.
-func Variables(text string) (set, command string) {
+// Variables cuts a rule's command behind the variables that it begins with: "CI=* ", "make" of `CI=* make`. star is
+// what a star in the value of one stands for, no more than a value: the rule is not about `CI=1 rm x make`.
+func Variables(text string) (set, command, star string) {
 	set = variables.FindString(text)
-	return set, text[len(set):]
+	if star = value; strings.ContainsAny(set, `'"\`) {
+		star = `[^\s'"]*` // which may stand in quotes
+	}
+	return set, text[len(set):], star
 }
-
-// InValue is what a star in the value of a variable matches.
-const InValue = `\S*`
 
 // OneBlank makes one blank of each run of blanks between the words of a command; in quotes they stay:
 //

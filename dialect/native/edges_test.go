@@ -299,12 +299,39 @@ allow:
   - run make except make clean
   - run psql except psql *DROP TABLE*
   - run npx except npx eslint
+  - run helm install except helm install --force
+  - run frob except frob del
 `)
 	for command, want := range map[string]obstat.Verdict{
 		`docker ps`: obstat.Allow, `docker push x`: obstat.Ask, `/usr/bin/docker push x`: obstat.Ask, `timeout 4 docker push x`: obstat.Ask,
 		`docker $X`: obstat.Ask, `/usr/bin/git fetch`: obstat.Allow, `/usr/bin/git push`: obstat.Ask, `CI=1 npm ci`: obstat.Allow,
 		`CI=1 npm publish`: obstat.Ask, `rm x`: obstat.Allow, `rm -rf x`: obstat.Ask, `make x`: obstat.Allow, `make clean`: obstat.Ask,
 		`psql -c 'SELECT 1'`: obstat.Allow, `psql -c 'DROP  TABLE x'`: obstat.Ask, `npx tsc`: obstat.Allow, `npx eslint x`: obstat.Ask,
+		`helm install x`: obstat.Allow, `helm install x --force`: obstat.Ask, `helm install $X`: obstat.Ask,
+		`frob x`: obstat.Allow, `frob $X`: obstat.Ask, `rm $X`: obstat.Ask, `A=1 CI="1" npm publish`: obstat.Ask,
+	} {
+		if d := l.Policy.Decide(call(command), world); d.Verdict != want {
+			t.Errorf("%s: %s", command, d.Reason())
+		}
+	}
+	l = load(t, "version: 1\nallow: [\"run anything except git push, rm\", run exactly rm x]\ndeny: [\"run anything except ls, ./make, git, rm, echo, eval\"]\n")
+	for command, want := range map[string]obstat.Verdict{
+		`git pull`: obstat.Allow, `echo rm`: obstat.Allow, `rm y`: obstat.Ask, `rm x`: obstat.Allow, `eval $X push`: obstat.Deny,
+		`./a/../make`: obstat.Deny, `./ls`: obstat.Deny,
+	} {
+		if d := l.Policy.Decide(call(command), world); d.Verdict != want {
+			t.Errorf("%s: %s", command, d.Reason())
+		}
+	}
+}
+
+// TestWaysAround: a program by a way around is the one that a rule says so, and any that it may be for a denial.
+func TestWaysAround(t *testing.T) {
+	l := load(t, "version: 1\nallow: [run ./tool, run ./bin/*, run ~/x, run ./a/../b, run /usr/bin/git]\ndeny: [run ./c/../d, run ./e, run /opt/f]\n")
+	for command, want := range map[string]obstat.Verdict{
+		`./tool`: obstat.Allow, `./lnk/../tool`: obstat.Ask, `env lnk/../tool`: obstat.Ask, `./bin/y`: obstat.Allow, `./bin/../y`: obstat.Ask,
+		`~/bin/../x`: obstat.Ask, `./a/../b x`: obstat.Allow, `/x/../usr/bin/git x`: obstat.Ask, `./c/../d`: obstat.Deny,
+		`./q/../e`: obstat.Deny, `/q/../opt/f x`: obstat.Deny, `=/opt/f x`: obstat.Deny, `=./e`: obstat.Deny, `=/usr/bin/git x`: obstat.Ask,
 	} {
 		if d := l.Policy.Decide(call(command), world); d.Verdict != want {
 			t.Errorf("%s: %s", command, d.Reason())
@@ -316,10 +343,11 @@ allow:
 // quotes.
 func TestVariables(t *testing.T) {
 	l := load(t, `version: 1
-allow: [run FOO=* make, run FOO=bar x, run watch, run ssh, run eval, run sh, run bash -c, run git]
+allow: [run FOO=* make, run FOO=bar x, run D=1 * y, run E=* F=* g, run watch, run ssh, run eval, run sh, run bash -c, run git]
 deny: [run X=1 git, "run \"Y='a b' git\""]
 `)
 	for command, want := range map[string]obstat.Verdict{
+		`FOO="a b" make`: obstat.Allow, `FOO="a" rm "b" make`: obstat.Ask, `D=1 rm y`: obstat.Ask, `ls; E=1  F=2 g`: obstat.Allow,
 		`FOO=1 make all`: obstat.Allow, `FOO=1 rm y make`: obstat.Ask, `FOO=1 ./evil make`: obstat.Ask, `FOO=1 PYTHONPATH=./e make`: obstat.Ask,
 		`make`: obstat.Ask, `FOO=bar x y`: obstat.Allow,
 		`watch FOO=bar x \; A=1 rm z`: obstat.Ask, `ssh h FOO=bar x \; A=1 rm z`: obstat.Ask, `eval FOO=bar x \; A=1 rm z`: obstat.Ask,

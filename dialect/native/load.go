@@ -506,14 +506,33 @@ func (r *rule) leftOut() (out []obstat.Rule) {
 		return nil
 	}
 	for i := range r.except {
-		m := r.except[i].match(false)
-		o := r.out[0]
-		o.Verdict, o.Field, o.Pattern, o.Except, o.Over = obstat.Ask, m.field, m.pattern, nil, 0
-		o.Tool = r.s.tools(false)
-		o.Reason = "it leaves this out"
-		out = append(out, o)
+		out = append(out, r.leaves(r.except[i].match(false)))
 	}
 	return out
+}
+
+// leftCommands returns rules that ask about the exceptions of an allow rule for commands. Of `run docker except docker
+// push`, what docker push does is not known to be harmless because it is known.
+func (r *rule) leftCommands() (out []obstat.Rule) {
+	if r.verdict != obstat.Allow || r.s.verbs[0] != "run" {
+		return nil
+	}
+	for i := range r.except {
+		t := &r.except[i]
+		for _, m := range append([]match{t.match(false)}, t.others()...) {
+			out = append(out, r.leaves(m))
+		}
+	}
+	return out
+}
+
+// leaves returns a rule that asks about a part of what the rule allows.
+func (r *rule) leaves(m match) obstat.Rule {
+	o := r.out[0]
+	o.Verdict, o.Field, o.Pattern, o.Except, o.Over = obstat.Ask, m.field, m.pattern, nil, 0
+	o.Tool = r.s.tools(false)
+	o.Reason = "it leaves this out"
+	return o
 }
 
 // excepts returns what a rule leaves out. What a denial leaves out is seen as an allow rule sees it: `deny: run
@@ -526,9 +545,6 @@ func (r *rule) excepts(allow bool) (out []obstat.Cond) {
 			list = append(list, t.others()...)
 		}
 		for _, m := range list {
-			if m.field == fieldSeen {
-				m.field = fieldLeft
-			}
 			out = append(out, obstat.Cond{Field: m.field, Any: []obstat.Text{m.pattern}})
 			if allow && m.field == fieldPlace {
 				out = append(out, obstat.Cond{Field: fieldMaybe, Any: []obstat.Text{m.pattern}})

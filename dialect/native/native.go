@@ -100,10 +100,12 @@ const (
 	modeDefault = "default"
 	listMarks   = "marks"
 	// The lists of a Program that are none of a file.
-	listMaybe    = "maybe"    // places of deny and ask rules that an effect may be in
-	listLeft     = "left out" // of an allow rule, which no program may do unasked either
-	listCommands = "commands" // allow rules for programs and tools
-	listSeen     = "known"
+	listMaybe = "maybe"    // places of deny and ask rules that an effect may be in
+	listLeft  = "left out" // of an allow rule, which no program may do unasked either
+
+	listLeftCommands = "left commands" // of an allow rule for commands, which no other allows
+	listCommands     = "commands"      // allow rules for programs and tools
+	listSeen         = "known"
 	// listReversible has allow rules for calls that can be taken back.
 	listReversible = "reversible"
 	listAllow      = "allow"
@@ -195,13 +197,14 @@ func (l *loader) program() *obstat.Program {
 		obstat.Match{Name: "allow rules", Rules: listAllow},
 		obstat.Match{Name: "exceptions", Rules: listLeft},
 		obstat.Match{Name: "programs", Rules: listCommands},
+		obstat.Match{Name: "their exceptions", Rules: listLeftCommands},
 		obstat.Match{Name: "known effects", Rules: listSeen},
 	}
 	known := obstat.Rule{Field: fieldKnown, Pattern: obstat.Is("yes"), Verdict: obstat.Allow, Over: obstat.OverParts,
 		Source: ByEffects, Layer: "built in", Reason: "all that it does is known and is judged by itself"}
 	p := &obstat.Program{Dialect: Name, Mode: modeDefault, View: viewName, Pipelines: map[obstat.Mode]obstat.Pipeline{},
 		Rules: map[string][]obstat.Rule{"deny": {}, "ask": {}, listAllow: {}, listReversible: {}, listMaybe: {},
-			listLeft: {settings()}, listCommands: {}, listSeen: {known}},
+			listLeft: {settings()}, listCommands: {}, listLeftCommands: {}, listSeen: {known}},
 		Faces: map[string]obstat.Face{obstat.FaceRead: {Tool: "read", Field: fieldAbs},
 			obstat.FaceWrite:  {Tool: "write", Field: fieldAbs},
 			obstat.FaceDelete: {Tool: "delete", Field: fieldAbs}}}
@@ -212,6 +215,7 @@ func (l *loader) program() *obstat.Program {
 		p.Rules[r.list()] = append(p.Rules[r.list()], r.out...)
 		p.Rules[listMaybe] = append(p.Rules[listMaybe], r.maybes()...)
 		p.Rules[listLeft] = append(p.Rules[listLeft], r.leftOut()...)
+		p.Rules[listLeftCommands] = append(p.Rules[listLeftCommands], r.leftCommands()...)
 	}
 	if marks := l.marks(); len(marks) > 0 {
 		p.Rules[listMarks] = marks

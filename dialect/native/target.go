@@ -20,7 +20,6 @@ const (
 	fieldAssigned = "assigned" // with the variables that are set for it, as allow rules that name them see it
 	fieldExact    = "exact"    // the same, as allow rules for exactly that command see it
 	fieldSeen     = "seen"     // the same and other spellings of it, as deny and ask rules see it
-	fieldLeft     = "left"     // the same, as what allow rules leave out sees it
 	fieldFolded   = "folded"   // a text for PowerShell in small letters, as deny and ask rules with capital ones see it
 	fieldPath     = "path"     // from the project or a root of the workspace
 	fieldAbs      = "abs"
@@ -217,9 +216,9 @@ var assigns = regexp.MustCompile(`^[A-Za-z_]\w*=`)
 
 // assigned is a pattern over a command with its variables.
 func assigned(text string) obstat.Text {
-	set, command := kit.Variables(oneBlank(text))
+	set, command, value := kit.Variables(oneBlank(text))
 	head := star(strings.TrimSuffix(command, " *"), ".*")
-	return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + star(set, kit.InValue) + head + "(?: .*)?"}
+	return obstat.Text{Flavour: pattern.Full, Text: "(?s)" + star(set, value) + head + "(?: .*)?"}
 }
 
 // byName writes a command with the name of its program, as deny and ask rules see it: `/bin/rm x` is `rm x`.

@@ -158,25 +158,25 @@ func (w *callWalk) kind() []obstat.Subject {
 // command asks whether a command may run.
 func (w *callWalk) command(i int) {
 	var buf [8]obstat.Subject
-	subjects := w.seen(append(buf[:0], w.commandSubjects(i)...), i, fieldSeen)
+	subjects := w.seen(append(buf[:0], w.commandSubjects(i)...), i)
 	if w.known(i) {
 		subjects = append(subjects, obstat.Subject{Field: fieldKnown, Text: "yes"})
 	}
 	w.ask("run", subjects...)
 }
 
-// seen adds every spelling of command i to the subjects.
-func (w *callWalk) seen(to []obstat.Subject, i int, field string) []obstat.Subject {
+// seen adds every spelling of command i that deny and ask rules see.
+func (w *callWalk) seen(to []obstat.Subject, i int) []obstat.Subject {
 	c := &w.a.Commands[i]
 	add := func(text string) {
 		if text == "" {
 			return
 		}
-		to = append(to, obstat.Subject{Field: field, Text: text})
+		to = append(to, obstat.Subject{Field: fieldSeen, Text: text})
 		if !strings.Contains(text, "  ") && !strings.ContainsAny(text, "\t\r\n\v\f") {
 			return
 		}
-		to = append(to, obstat.Subject{Field: field, Text: folded(text)})
+		to = append(to, obstat.Subject{Field: fieldSeen, Text: folded(text)})
 	}
 	add(c.Text)
 	for _, alt := range c.Alts {
@@ -203,7 +203,7 @@ func (w *callWalk) commandSubjects(i int) []obstat.Subject {
 	}
 	var out []obstat.Subject
 	for at := i; at >= 0 && w.a.Commands[at].Text != ""; at = w.a.GivenBy(at) {
-		set := w.a.WithVariables(at)
+		set := oneBlank(w.a.WithVariables(at))
 		for _, text := range [...]string{w.a.Commands[at].Text, w.a.Commands[at].Written(), set} {
 			if text != "" && text != set {
 				out = append(out, obstat.Subject{Field: fieldCommand, Text: text})
@@ -214,9 +214,6 @@ func (w *callWalk) commandSubjects(i int) []obstat.Subject {
 		}
 		if set != "" && w.f.Wants(fieldAssigned) {
 			out = append(out, obstat.Subject{Field: fieldAssigned, Text: set})
-		}
-		if w.f.Wants(fieldLeft) {
-			out = w.seen(out, at, fieldLeft)
 		}
 	}
 	if len(c.Via) > 0 && w.f.Wants(fieldExact) {

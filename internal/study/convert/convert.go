@@ -186,7 +186,9 @@ func (c *conversion) say() {
 			}
 			c.exceptions(&ln, before)
 			c.lines = append(c.lines, ln)
-			before = append(before, len(c.lines)-1)
+			if r.Tool.Text != diff.Outside { // which is asked beside the others, and of two questions the stricter counts
+				before = append(before, len(c.lines)-1)
+			}
 		}
 	}
 	c.otherNames(before)

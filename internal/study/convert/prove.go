@@ -2,6 +2,7 @@ package convert
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -95,7 +96,7 @@ func (c *conversion) proveAll() error {
 // tighten takes out lines that allow more than the original, and adds lines for its asks and
 // denials; it returns false where there is nothing to do.
 func (c *conversion) tighten() bool {
-	gone := map[int]bool{}
+	gone, nearer := map[int]bool{}, false
 	c.freed = append(c.freed, c.out.Differences.Freer...)
 	var more []line
 	for i := range c.out.Differences.Regions {
@@ -107,6 +108,8 @@ func (c *conversion) tighten() bool {
 		at := c.lineOf(r)
 		if len(beside) > 0 && !c.loose {
 			more = append(more, beside...)
+		} else if !c.loose && c.stays(r, at) {
+			nearer = true
 		} else if at < 0 || c.lines[at].verdict == obstat.Ask && !c.deny { // else its calls are denied without it
 			if ln, ok := c.stricter(r); ok && !c.loose {
 				ln.needed = ln.verdict == obstat.Ask
@@ -129,17 +132,23 @@ func (c *conversion) tighten() bool {
 			left = append(left, c.lines[i])
 		}
 	}
-	for _, ln := range more {
-		if !slices.ContainsFunc(left, func(o line) bool { return o.verdict == ln.verdict && o.text == ln.text }) {
-			left = append(left, ln)
-		}
-	}
-	changed := len(gone) > 0 || len(left) > len(c.lines)
+	left = withNew(left, more)
+	changed := nearer || len(gone) > 0 || len(left) > len(c.lines)
 	for i := range gone {
 		takeBack(left, &c.lines[i])
 	}
 	c.lines = left
 	return changed
+}
+
+// withNew adds the lines that are not there.
+func withNew(lines, more []line) []line {
+	for i := range more {
+		if !slices.ContainsFunc(lines, more[i].same) {
+			lines = append(lines, more[i])
+		}
+	}
+	return lines
 }
 
 // narrower returns what the rules of a line that allows too much say instead; those without such a sentence are told.
@@ -202,27 +211,83 @@ func (c *conversion) belowExceptions(r *diff.Region) (out []line) {
 	return out
 }
 
-// beyond denies what leads out of the project, where a rule for every tool does, as opencode's `"*": "deny"` without
-// one for `external_directory`.
+// beyond denies or asks about what leads out of the project, where a rule for every tool does, as opencode's
+// `"*": "ask"` without rules for `external_directory` and `webfetch`; and about files outside that a command reaches,
+// where the original asks about these.
 func (c *conversion) beyond(r *diff.Region) (out []line) {
-	places := func(o *obstat.Rule) bool { return o.Tool.Text == diff.Outside && o.Verdict > obstat.Deny }
-	if r.Was != obstat.Deny || !c.anyTool(r.WasBy.Pos) || slices.ContainsFunc(c.ordered(), places) {
+	every, at := c.anyTool(r.WasBy.Pos), c.lineOf(r)
+	command := at >= 0 && strings.HasPrefix(c.lines[at].text, "run ")
+	if !every && (r.WasBy.Pos.IsValid() || r.Was != obstat.Ask || !command || !c.asksOutside(r.Call.Tool)) {
 		return nil
 	}
 	a := effect.Analyze(&effect.Request{Tool: r.Call.Tool, Input: r.Call.Input,
 		Options: effect.Options{Dir: r.Call.Dir, Roots: r.Call.Roots}})
 	for i := range a.Effects {
-		e := &a.Effects[i]
-		files := e.Kind == effect.Read || e.Kind == effect.Write || e.Kind == effect.Delete
-		if !files || e.Path == "" || e.Path == diff.Dir || strings.HasPrefix(e.Path, diff.Dir+"/") {
+		ln := line{verdict: r.Was}
+		switch e := &a.Effects[i]; e.Kind {
+		case effect.Read, effect.Write, effect.Delete:
+			if e.Path == "" || e.Path == diff.Dir || strings.HasPrefix(e.Path, diff.Dir+"/") || c.frees(diff.Outside) {
+				continue
+			}
+			ln.text = e.Kind.String() + " outside workspace"
+		case effect.Connect:
+			if ln.text = "connect anywhere"; !every || c.allows("connect") {
+				continue
+			}
+		default:
 			continue
 		}
-		ln := line{verdict: obstat.Deny, text: e.Kind.String() + " outside workspace"}
-		if !slices.ContainsFunc(c.lines, func(o line) bool { return o.text == ln.text }) {
+		if !slices.ContainsFunc(c.lines, ln.same) {
 			out = append(out, ln)
 		}
 	}
 	return out
+}
+
+// asksOutside tells whether the original has a question about where the calls of a tool lead to.
+func (c *conversion) asksOutside(tool string) bool {
+	return once(c, "outside "+tool, func() bool {
+		call := &obstat.Call{Tool: tool, Input: commandInput("cat /x"), Dir: diff.Dir, Roots: []string{diff.Dir}}
+		if t, _ := effect.Lookup(tool); !t.Shell() && len(t.Paths) > 0 {
+			call.Input, _ = json.Marshal(map[string]string{t.Paths[0]: "/x"}) // a text can always be written
+		}
+		_, tr := c.l.Policy.Explain(call, &obstat.Snapshot{HomeDir: diff.Home})
+		outside := func(q obstat.QuestionTrace) bool { return q.Question.Tool == diff.Outside }
+		return slices.ContainsFunc(tr.Questions, outside)
+	})
+}
+
+// stays takes what lies outside of the project out of a line, where the original asks about that: `read *.env, /**/*.env`
+// becomes `read *.env`, also where it is an exception.
+func (c *conversion) stays(r *diff.Region, at int) bool {
+	if at < 0 || r.Was != obstat.Ask || c.lines[at].verdict != obstat.Allow || verbOf(r.Call.Tool) == "" ||
+		!c.asksOutside(r.Call.Tool) {
+		return false
+	}
+	verb, target, _ := strings.Cut(c.lines[at].text, " ")
+	list := Parts(c.lines[at].text).Targets
+	inside := slices.DeleteFunc(slices.Clone(list), func(t string) bool { return t[0] == '/' || t[0] == '~' })
+	if verb == "run" || len(inside) == 0 || len(inside) == len(list) {
+		return false
+	}
+	near := strings.Join(inside, ", ")
+	c.lines[at].text = verb + " " + near
+	for i := range c.lines {
+		c.lines[i].except = slices.Clone(c.lines[i].except)
+		for k, x := range c.lines[i].except {
+			if x == target && strings.HasPrefix(c.lines[i].text, verb+" ") {
+				c.lines[i].except[k] = near
+			}
+		}
+	}
+	return true
+}
+
+// frees tells whether a rule that names a tool denies it not.
+func (c *conversion) frees(tool string) bool {
+	return slices.ContainsFunc(c.ordered(), func(r *obstat.Rule) bool {
+		return r.Tool.Text == tool && r.Verdict > obstat.Deny
+	})
 }
 
 // belowEach writes for every path of a list what lies in it: `a, "b c"` is `a/*, "b c/*"`. A name at any depth,
@@ -320,7 +385,8 @@ func (c *conversion) otherTool(r *diff.Region) bool {
 			b, known := effect.Lookup(r.Call.Tool) // `tool Skill` is for SlashCommand as well
 			return known && name != r.Call.Tool && a.Canonical == b.Canonical && !about(ln.from, r.Call.Tool)
 		}
-		return verbOf(r.Call.Tool) == verb && (ln.from == nil || !about(ln.from, r.Call.Tool))
+		return verbOf(r.Call.Tool) == verb &&
+			(ln.from == nil || !about(ln.from, r.Call.Tool) && alike(ln.from.Tool.Text, r.Call.Tool))
 	}
 	if at := c.lineOf(r); at >= 0 {
 		return same(c.lines[at])
@@ -389,12 +455,22 @@ func (c *conversion) twins(tool string) (out []string) {
 	}
 	verb := verbOf(tool)
 	for _, r := range c.ordered() {
-		if name := r.Tool.Text; r.Tool.Flavour == pattern.Exact && verb != "" && verb == verbOf(name) && name != tool {
+		name := r.Tool.Text
+		if r.Tool.Flavour == pattern.Exact && verb != "" && verb == verbOf(name) && name != tool && alike(name, tool) {
 			out = append(out, name)
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// alike tells whether a rule for one tool may be meant for another as well: one for `list` says nothing of reading.
+func alike(rule, tool string) bool {
+	names := func(tool string) bool {
+		t, _ := effect.Lookup(tool)
+		return t.Canonical == "list" || t.Canonical == "glob"
+	}
+	return !names(rule) || names(tool)
 }
 
 // anyTool tells whether the rule at a place is for every tool.
@@ -486,8 +562,9 @@ func (c *conversion) stricter(r *diff.Region) (line, bool) {
 		ln.text = "run anything"
 		return ln, true
 	}
-	if c.anyTool(r.WasBy.Pos) && r.Was == obstat.Ask && !slices.ContainsFunc(c.lines, c.asksWhatever) {
-		return c.whatever(), true
+	every := c.anyTool(r.WasBy.Pos) || !r.WasBy.Pos.IsValid() && c.decides(r.Call, harmless) == r.Was
+	if ln.text = "run anything"; every && !slices.ContainsFunc(c.lines, ln.same) {
+		return c.whatever(r.Was), true
 	}
 	a := effect.Analyze(&effect.Request{Tool: r.Call.Tool, Input: r.Call.Input,
 		Options: effect.Options{Dir: r.Call.Dir, Roots: r.Call.Roots}})
@@ -509,9 +586,12 @@ func (c *conversion) stricter(r *diff.Region) (line, bool) {
 	return ln, false
 }
 
-// whatever asks about every command that no line allows, as a rule for every tool does.
-func (c *conversion) whatever() line {
-	ln := line{verdict: obstat.Ask, text: "run anything"}
+// harmless is a command that does nothing: who asks about it asks about each that no rule names.
+const harmless = "true"
+
+// whatever asks about every command that no line allows, or denies it, as a rule for every tool does.
+func (c *conversion) whatever(v obstat.Verdict) line {
+	ln := line{verdict: v, text: "run anything"}
 	every := make([]int, len(c.lines))
 	for i := range c.lines {
 		every[i] = i
@@ -520,9 +600,8 @@ func (c *conversion) whatever() line {
 	return ln
 }
 
-func (c *conversion) asksWhatever(ln line) bool {
-	return ln.verdict == obstat.Ask && ln.text == "run anything"
-}
+// same tells whether another line says the same, exceptions aside.
+func (l *line) same(o line) bool { return o.verdict == l.verdict && o.text == l.text }
 
 // allows tells whether a line allows something that begins like a sentence.
 func (c *conversion) allows(sentence string) bool {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -29,10 +30,9 @@ func sentences(r *obstat.Rule) (out []string, why string) {
 		return actions(texts, r.Verdict)
 	case r.Tool.Text == "doom_loop":
 		return nil, "obstat.yaml has no rules about repetition"
-	case r.Tool.Text == "external_directory": // opencode's, for whatever lies outside the project
-		if r.Verdict == obstat.Allow || strings.Trim(texts[0], "*") != "" {
-			return nil, "directories outside the workspace are not allowed by themselves"
-		}
+	case r.Tool.Text == diff.Outside && r.Verdict == obstat.Allow:
+		return nil, "directories outside the workspace are not allowed by themselves"
+	case r.Tool.Text == diff.Outside && strings.Trim(texts[0], "*") == "":
 		return []string{"read outside workspace", "write and delete outside workspace"}, ""
 	}
 	verbs, tools := kinds(r)
@@ -91,6 +91,9 @@ func effectSentence(r *obstat.Rule, verb, text string, exact bool) string {
 	}
 	if below, ok := strings.CutSuffix(target, "/**"); ok && r.Verdict == obstat.Allow {
 		target = below + "/*" // the files in it, and not the directory
+	}
+	if r.Verdict == obstat.Allow && strings.Contains(text, "/") && !strings.Contains(text, "**") {
+		target = strings.Replace(target, "/**/*", "/*", 1)
 	}
 	return verbWords(verb, r.Verdict) + " " + target
 }
@@ -159,6 +162,9 @@ func verbOf(tool string) string {
 // kinds returns the verbs of the tools that a rule is about, and the names of those that have none.
 func kinds(r *obstat.Rule) (out, tools []string) {
 	t := r.Tool
+	if t.Text == diff.Outside { // opencode's, for whatever lies outside the project
+		return []string{"read", "write"}, nil
+	}
 	if t.Flavour == pattern.Exact {
 		if v := verbOf(t.Text); v != "" && !unread(r) {
 			return []string{v}, nil
@@ -346,8 +352,13 @@ func pathOf(field, text string) string {
 			text = bare // a name at any depth; a word alone, `**/build`, would be a place
 		}
 	}
-	if strings.HasSuffix(text, "/*") && field == "pattern" {
-		text += "*" // opencode's star crosses slashes
+	if dir, name := path.Split(text); field == "pattern" && dir != "" && !strings.Contains(dir, "*") {
+		switch { // opencode's star crosses slashes
+		case name == "*":
+			text = dir + "**"
+		case strings.HasPrefix(name, "*"):
+			text = dir + "**/" + name
+		}
 	}
 	if strings.ContainsAny(text, "\n\"[]{}\\") {
 		return ""

@@ -14,6 +14,7 @@ import (
 
 	"github.com/obstat/obstat"
 	"github.com/obstat/obstat/effect"
+	"github.com/obstat/obstat/pattern"
 )
 
 // Options are for [Compare]; nil is the zero Options.
@@ -97,7 +98,7 @@ func Compare(was, now *obstat.Policy, o *Options) *Report {
 		return c.report
 	}
 	a, b := was.Program(), now.Program()
-	c.modes = commonModes(a, b)
+	c.modes, c.named = commonModes(a, b), toolsOf(a)
 	if a.Dialect == b.Dialect {
 		c.lacks = map[*obstat.Policy][]obstat.Mode{was: missing(b, a), now: missing(a, b)}
 	}
@@ -135,6 +136,19 @@ func CompareAll(was []*obstat.Policy, now *obstat.Policy, limit int) *Report {
 	return out
 }
 
+// toolsOf returns the tools that rules of a policy name.
+func toolsOf(p *obstat.Program) map[string]bool {
+	out := map[string]bool{}
+	for _, rules := range p.Rules {
+		for i := range rules {
+			if rules[i].Tool.Flavour == pattern.Exact {
+				out[rules[i].Tool.Text] = true
+			}
+		}
+	}
+	return out
+}
+
 // commonModes returns the modes that both policies have, the one in force, "", first.
 func commonModes(a, b *obstat.Program) []obstat.Mode {
 	out := []obstat.Mode{""}
@@ -165,6 +179,7 @@ type comparison struct {
 	seen     *obstat.Recorder // has the analysis of the call that is tried, for both policies and all modes
 	modes    []obstat.Mode
 	lacks    map[*obstat.Policy][]obstat.Mode // modes that only the other has
+	named    map[string]bool                  // tools that rules of was name
 	readable bool
 	only     []string // tools that calls are made of; none: all
 	skip     func(*obstat.Call) bool
@@ -184,6 +199,7 @@ type region struct {
 	wasRule, nowIs   string
 	other            bool   // not in the mode in force
 	kind             string // of the tool, see [Options.Readable]
+	named            bool   // by a rule of the first policy: what another agent calls the tool is told apart
 }
 
 // try decides a call in all modes, and under all circumstances that rules want.
@@ -235,7 +251,7 @@ func (c *comparison) file(call *obstat.Call, a, b *obstat.Decision) {
 		wasRule: a.Stage, nowIs: b.Stage}
 	if c.readable {
 		t, _ := effect.Lookup(call.Tool)
-		key.kind = t.Canonical
+		key.kind, key.named = t.Canonical, c.named[call.Tool]
 	}
 	if a.Rule != nil {
 		key.wasBy, key.wasRule = a.Rule.Pos, a.Rule.String()
