@@ -236,6 +236,7 @@ func TestNarrow(t *testing.T) {
 		{"  - write workspace\n", 1, "write workspace", []string{"run make", "write ./a"}, "write workspace except ./a", 1},
 		{"  - write workspace\n", 1, "write workspace", []string{"write ./a", "write ./a/b"}, "write workspace except ./a/b", 1},
 		{"  - run git\n", 1, "run git", []string{"run git log", "run git log -p"}, "run git except git log -p", 1},
+		{"  - run git except git push\n", 1, "run git except git push", []string{"run git push x"}, "", 0},
 		{"  - write outside workspace\n", 1, "write outside workspace", []string{"write ./a", "delete /x"}, "write outside workspace except /x", 1},
 		{"  - read secrets\n", 1, "read secrets", []string{"read ./.env", "write ./a"}, "read secrets except ./.env", 1},
 		{"  - write workspace\n", 2, "write workspace", []string{"write ./a"}, "", 0},

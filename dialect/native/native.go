@@ -95,6 +95,9 @@ func (d Dialect) Detect(f *dialect.File) dialect.Confidence {
 	return dialect.No
 }
 
+// Implied are the lists of a Program that say no sentence: circumstances, and what allow rules leave out.
+var Implied = []string{listMarks, listLeft, listLeftCommands}
+
 const (
 	viewName    = "native"
 	modeDefault = "default"

@@ -306,17 +306,24 @@ func (Dialect) Narrow(f *dialect.File, r *obstat.Rule, offers []obstat.Offer) (
 	for i := range offers {
 		verb, target, _ := strings.Cut(offers[i].Text, " ")
 		about := slices.Contains(s.verbs, verb) || verb == "delete" && slices.Contains(s.verbs, "write")
-		if !about || target == "" || widened(offers, offers[i].Text) || !loads(text+joint+target) {
+		if !about || s.leaves(target) || target == "" || widened(offers, offers[i].Text) || !loads(text+joint+target) {
 			continue
 		}
 		text, joint, used = text+joint+target, ", ", append(used, offers[i])
 	}
 	line := lines[r.Pos.Line-1]
-	if bytes.Count(line, []byte(was)) != 1 {
+	if len(used) == 0 || bytes.Count(line, []byte(was)) != 1 {
 		return nil, "", nil
 	}
 	lines[r.Pos.Line-1] = bytes.Replace(line, []byte(was), []byte(text), 1)
 	return bytes.Join(lines, nil), text, used
+}
+
+// leaves tells whether a sentence leaves a command out.
+func (s *sentence) leaves(command string) bool {
+	return slices.ContainsFunc(s.except, func(x phrase) bool {
+		return command == x.text || strings.HasPrefix(command, x.text+" ")
+	})
 }
 
 // loads tells whether a sentence is one, and all that it leaves out a part of its targets.

@@ -212,8 +212,8 @@ func (e *export) ruleList() []*obstat.Rule {
 	seen := map[string]bool{}
 	var list []*obstat.Rule
 	for name, rules := range e.l.Program.Rules {
-		if name == "marks" || name == "left out" {
-			continue // circumstances, and the exceptions of allow rules
+		if slices.Contains(native.Implied, name) {
+			continue
 		}
 		for i := range rules {
 			r := &rules[i]

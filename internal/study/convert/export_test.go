@@ -134,6 +134,7 @@ func TestExportHoldsBack(t *testing.T) {
 	const text = `version: 1
 allow:
   - run exactly git status
+  - run docker except docker push
   - write workspace except .git/**
   - rule: run git clean
     when: {reversible: true}
@@ -154,14 +155,19 @@ deny:
 				t.Fatal(err)
 			}
 			there := byItself(t, &target, res.Text)
+			world := &obstat.Snapshot{HomeDir: diff.Home}
 			for _, command := range []string{"git clean -fd", "git status --porcelain=v2 -z", "cp x .git/hooks/post-commit",
-				"cp x .claude/settings.json", "cat a.key", "cat .env"} {
+				"cp x .claude/settings.json", "cat a.key", "cat .env",
+				"docker push x"} {
 				c := run(target.Tools[0], command)
-				world := &obstat.Snapshot{HomeDir: diff.Home}
 				was, now := l.Policy.Decide(c, world).Verdict, there.Policy.Decide(c, world).Verdict
 				if now > was && now == obstat.Allow {
 					t.Errorf("%s is %s, was %s", command, now, was)
 				}
+			}
+			d := there.Policy.Decide(run(target.Tools[0], "docker ps"), world)
+			if agent != "codex" && d.Verdict != obstat.Allow { // whose prefixes cannot ask about `docker -x push`
+				t.Errorf("docker ps: %s", d.Reason())
 			}
 			if len(res.Looser) > 0 {
 				t.Errorf("looser: %+v", res.Looser[0])
