@@ -42,6 +42,10 @@ func (fl *floorWalk) alternatives(i int, c *effect.Command) {
 	for _, alt := range c.Alts {
 		fl.alternative(i, alt)
 	}
+	if len(c.Sets) > effect.MaxSets {
+		fl.cap(c.Text, "more variables are set for it than are looked at")
+		return
+	}
 	for _, set := range c.Sets {
 		fl.alternative(i, set+" "+c.Text)
 	}

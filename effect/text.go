@@ -42,6 +42,9 @@ func ProgramName(path string) string {
 	return ""
 }
 
+// MaxSets is how many of a command's variables are looked at one by one; Sets has one more where there are more.
+const MaxSets = 32
+
 // addCommand appends a Command for words and returns its index.
 func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *frame) int {
 	at := Standing{Via: f.via, Dir: f.dir, owner: f.owner}
@@ -72,7 +75,7 @@ func (a *analyzer) addCommand(words []shell.Word, assigns []shell.Assign, f *fra
 	for i := range assigns {
 		if assigns[i].Span.Start < words[0].Span.Start { // not those of `export A=b`
 			c.Env = append(c.Env, assigns[i].Name)
-			if value := &assigns[i].Value; value.Known && !assigns[i].Append {
+			if value := &assigns[i].Value; value.Known && !assigns[i].Append && len(c.Sets) <= MaxSets {
 				c.Sets = append(c.Sets, assigns[i].Name+"="+quoted(value))
 			}
 			if !f.pinned { // else the span is the whole text's around it
